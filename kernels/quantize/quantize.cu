@@ -3,10 +3,19 @@
 #include "quantize.h"
 
 #include "bytes.cuh"
+#include "chunks.cuh"
 #include "fp8.cuh"
 #include "held.cuh"
 #include "narrow.cuh"
+#include "packed.cuh"
+#include "parts.cuh"
 #include "pieces.cuh"
+
+// What the blocks of a row in shared memory exchange.
+typedef struct QuantizeHeld {
+  ClusterExchange exchange;
+  uint32_t tops[HELD_THREADS / 32];
+} QuantizeHeld;
 
 // Columns of a piece, bytes of its results, and the lanes that share a group of columns. how: a literal.
 INLINE int columns_of(int in) { return QUANTIZE_PIECE / in; }
@@ -140,90 +149,217 @@ INLINE void quantize_blocks(const QuantizeParams &p, int in, int kind, int how) 
   }
 }
 
-// A scale for each row: some lanes of a warp, or all threads of a block, hold it in registers, `count` pieces each. Pieces begin where
-// those of y are aligned, so that the row's first may begin before it.
+// The largest magnitude of two words of elements, or of one and of what was found before; of 2-byte elements two at a time.
+INLINE uint32_t most_word(uint32_t most, uint32_t w, int in, int kind) {
+  if (in == 2) return larger2(most, w & 0x7fff7fffu, kind);
+  return __float_as_uint(fmaxf(__uint_as_float(most), fabsf(__uint_as_float(w))));
+}
+INLINE void most_chunk(uint32_t *most, const Vec &v, int in, int kind) {
+#pragma unroll
+  for (int j = 0; j < 4; j++) most[j % 2] = most_word(most[j % 2], v.u[j], in, kind);
+}
+INLINE uint32_t most_bits(const uint32_t *most, int in, int kind) {
+  uint32_t all = most_word(most[0], most[1], in, kind);
+  if (in == 4) return all;
+  float2 two = widen2(all, kind);
+  return __float_as_uint(fmaxf(two.x, two.y));
+}
+
+INLINE void pack_chunk(int how, int in, int kind, const Vec &v, float times, uint32_t *w) {
+  float f[8];
+  widen(&v, kind, in, f);
+  pack(how, 16 / in, f, times, w);
+}
+
+// The largest over the threads of a block, whose warps have `tops`.
+INLINE uint32_t block_top(uint32_t top, uint32_t *tops) {
+  top = lanes_top(top, 32);
+  if (threadIdx.x % 32 == 0) tops[threadIdx.x / 32] = top;
+  __syncthreads();
+  return lanes_top(threadIdx.x % 32 < blockDim.x / 32 ? tops[threadIdx.x % 32] : 0, 32);
+}
+
+// A scale for each row, which lanes of a warp, or a block, hold in registers (chunks.cuh), `count` turns.
 INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, int count) {
-  __shared__ uint32_t tops[QUANTIZE_ROW / 32];
-  const int columns = columns_of(in);
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  bool shared = p.lane_bits < 0; // by a block
-  int threads = shared ? blockDim.x : 1 << p.lane_bits, thread = threadIdx.x & (shared ? ~0 : threads - 1);
-  uint64_t row = shared ? block : block * (blockDim.x >> p.lane_bits) + (threadIdx.x >> p.lane_bits);
-  const char *x = (const char *)p.x + (int64_t)row * p.x_stride;
-  char *y = (char *)p.y + (int64_t)row * p.y_stride;
-  int n = row < p.m ? (int)p.n : 0, first = thread * columns - (int)((uint32_t)(uintptr_t)y & (columns - 1));
-  Extent extent = quantize_extent(p, in);
-  Piece piece[4];
-  float f[4][16], most = 0; // of two pieces they are kept, of four they are made again
-  uint32_t w[4];
+  __shared__ uint32_t tops[QUANTIZE_ROW(2) / 32];
+  const int words = 4 / in;
+  RowLanes a = row_lanes(p.lane_bits);
+  int n = a.row < p.m ? (int)p.n : 0;
+  RowChunks r = row_chunks(a, quantize_extent(p, in), p.x_stride, n, in, count);
+  Vec v[6];
+  uint32_t most[2] = {0, 0}, w[2];
   begin_kernel();
+  chunks_load(r, count, in, v);
 #pragma unroll
   for (int k = 0; k < count; k++) {
-    int column = first + k * threads * columns;
-    load_piece(extent, x + (int64_t)column * in, n - column, in, &piece[k], column);
+    chunk_mask(r, k, 0, v[k]);
+    most_chunk(most, v[k], in, kind);
   }
+  uint32_t top = most_bits(most, in, kind);
+  if (p.lane_bits < 0) top = block_top(top, tops);
+  else
+    for (int o = a.lanes / 2; o; o /= 2) top = max(top, __shfl_xor_sync(~0u, top, o));
+  float times = scale_group(p, how, __uint_as_float(top), a.row, r.first == 0 && n);
+  Cells c = cells_of((char *)p.y + (int64_t)a.row * p.y_stride, r.begin, r.end, r.column, a.lane, a.lanes, words);
 #pragma unroll
   for (int k = 0; k < count; k++) {
-    int column = first + k * threads * columns;
-    cut_piece(&piece[k], in);
-    widen_piece(piece[k], -column, n - column, in, kind, f[k]);
-    most = fmaxf(most, most_of(f[k], columns));
+    pack_chunk(how, in, kind, v[k], times, w);
+    cells_put(c, r.column + k * r.turn, words, w);
   }
-  uint32_t top = __float_as_uint(most);
-  if (shared) {
-    top = lanes_top(top, 32);
-    if (threadIdx.x % 32 == 0) tops[threadIdx.x / 32] = top;
-    __syncthreads();
-    top = lanes_top(threadIdx.x % 32 < blockDim.x / 32 ? tops[threadIdx.x % 32] : 0, 32);
-  } else {
-    for (int o = threads / 2; o; o /= 2) top = max(top, __shfl_xor_sync(~0u, top, o));
-  }
-  float times = scale_group(p, how, __uint_as_float(top), row, thread == 0 && n);
-#pragma unroll
-  for (int k = 0; k < count; k++) {
-    int column = first + k * threads * columns, lo = max(-column, 0), hi = min(n - column, columns);
-    if (lo >= hi) continue;
-    if (count > 2) to_floats(piece[k].w, columns, kind, f[k]);
-    pack(how, columns, f[k], times, w);
-    if (lo == 0 && hi == columns) store_aligned(y + column, columns / 4, w);
-    else store_part(y + column, lo, hi, columns / 4, 1, w);
-  }
+  cells_end(c, r.column + count * r.turn, words);
+}
+
+// The largest over the threads of all blocks of the row's cluster.
+INLINE uint32_t held_top(const Held &h, uint32_t top, QuantizeHeld *s) {
+  top = block_top(top, s->tops);
+  if (h.blocks == 1) return top;
+  exchange_all(&s->exchange, h.blocks, make_float2(__uint_as_float(top), 0));
+  for (int i = 0; i < h.blocks; i++) top = max(top, __float_as_uint(s->exchange.from[i].x));
+  return top;
 }
 
 // A row that no registers hold is held in shared memory, of several blocks if need be.
-INLINE void quantize_held(const QuantizeParams &p, int in, int kind, int how, HeldShared *shared, uint4 *memory) {
-  const int per = 16 / in;
+INLINE void quantize_held(const QuantizeParams &p, int in, int kind, int how, QuantizeHeld *shared, uint4 *memory) {
+  const int per = 16 / in, words = per / 4;
   Held h = held_of(p.x, p.x_stride, p.n, in, memory, p.held);
   held_fill(h);
-  float f[8], most = 0;
+  uint32_t most[2] = {0, 0}, w[2];
+  Vec v;
 #pragma unroll 4
   for (int k = 0; k < h.count; k++) {
-    held_chunk(h, k, kind, in, f);
-    most = fmaxf(most, most_of(f, per));
+    v.v = held_vector(h, k);
+    most_chunk(most, v, in, kind);
   }
+  uint32_t top = most_bits(most, in, kind);
   int64_t at;
-  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) most = fmaxf(most, fabsf(load_one(h.x.at, at, kind)));
-  uint64_t all = __float_as_uint(most);
-  held_fold<1>(h, shared, &all, 0, MostJoin());
-  held_leave(h);
-  bool first = h.rank == 0 && held_thread(h) == 0 && h.row < p.held.m;
-  float times = scale_group(p, how, __uint_as_float((uint32_t)all), h.row, first);
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++)
+    top = __float_as_uint(fmaxf(__uint_as_float(top), fabsf(load_one(h.x.at, at, kind))));
+  top = held_top(h, top, shared);
+  float times = scale_group(p, how, __uint_as_float(top), h.row, h.rank == 0 && threadIdx.x == 0);
   char *y = (char *)p.y + (int64_t)h.row * p.y_stride;
-  int counts = __shfl_sync(~0u, h.count, 0), after = __shfl_down_sync(~0u, h.count, 1); // of the first lane; of the next
-  uint32_t w[2];
+  int turns = __shfl_sync(~0u, h.count, 0); // the first lane's; those after it have as many, or one less
+  int chunks = turns ? 32 * (turns - 1) + __popc(__ballot_sync(~0u, h.count == turns)) : 0, mine = h.lane * per;
+  Cells c = cells_of(y + h.x.head + (h.first - h.lane) * per, 0, chunks * per, mine, h.lane, 32, words);
 #pragma unroll 2
-  for (int k = 0; k < counts; k++) { // lanes next to each other have chunks next to each other
-    int64_t column = held_column(h, k, in);
-    if (k < h.count) held_chunk(h, k, kind, in, f);
-    pack(how, per, f, times, w);
-    give_piece(y + column, k < h.count ? per : 0, h.lane > 0, h.lane < 31 && k < after, per / 4, 1, w);
+  for (int k = 0; k < turns; k++) {
+    if (k < h.count) v.v = held_vector(h, k);
+    pack_chunk(how, in, kind, v, times, w);
+    cells_put(c, mine + k * 32 * per, words, w);
   }
+  cells_end(c, mine + turns * 32 * per, words);
   for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
-    f[0] = load_one(h.x.at, at, kind), f[1] = f[2] = f[3] = 0;
+    float f[4] = {load_one(h.x.at, at, kind), 0, 0, 0};
     pack(how, 4, f, times, w);
     ((uint8_t *)y)[at] = (uint8_t)w[0];
   }
-  held_end(h);
+}
+
+// A part of a row (parts.cuh) in shared memory: warps have consecutive segments of its chunks.
+typedef struct QuantizePart {
+  const uint4 *from; // its first chunk
+  int64_t column;    // of that
+  int chunks, turns; // turns: of a warp, a chunk a lane each
+} QuantizePart;
+
+INLINE QuantizePart quantize_part(const QuantizeParams &p, const Span &x, uint32_t part, int in) {
+  const int per = 16 / in;
+  int64_t of_part = p.parts.length / per, first = part * of_part;
+  QuantizePart a;
+  a.from = (const uint4 *)x.body + first;
+  a.column = x.head + first * per;
+  a.chunks = (int)max(min(x.chunks - first, of_part), (int64_t)0);
+  a.turns = (a.chunks + PARTS_THREADS - 1) / PARTS_THREADS;
+  return a;
+}
+
+// This thread's chunk of turn k, in its part.
+INLINE int part_chunk(const QuantizePart &a, int k) { return (threadIdx.x / 32 * a.turns + k) * 32 + threadIdx.x % 32; }
+
+INLINE void part_fill(const QuantizePart &a, uint4 *memory) { // a thread reads what it has copied itself
+#pragma unroll 8
+  for (int k = 0; k < a.turns; k++) {
+    int c = part_chunk(a, k);
+    if (c < a.chunks) fetch16(memory + c, a.from + c);
+  }
+  wait_for_fetches();
+}
+
+INLINE uint32_t part_top(const QuantizePart &a, const uint4 *memory, int in, int kind) {
+  uint32_t most[2] = {0, 0};
+#pragma unroll 4
+  for (int k = 0; k < a.turns; k++) {
+    int c = part_chunk(a, k);
+    Vec v;
+    v.v = c < a.chunks ? memory[c] : make_uint4(0, 0, 0, 0);
+    most_chunk(most, v, in, kind);
+  }
+  return most_bits(most, in, kind);
+}
+
+// Writes a part's chunks from number `first` on.
+INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *memory, int in, int kind, int how, float times) {
+  const int per = 16 / in, words = per / 4;
+  int lane = threadIdx.x % 32, begin = part_chunk(a, 0) - lane, end = min(begin + 32 * a.turns, a.chunks);
+  Cells c = cells_of(y + a.column, max(begin, first) * per, end * per, (begin + lane) * per, lane, 32, words);
+  uint32_t w[2];
+#pragma unroll 2
+  for (int k = 0; k < a.turns; k++) {
+    Vec v;
+    v.v = part_chunk(a, k) < a.chunks ? memory[part_chunk(a, k)] : make_uint4(0, 0, 0, 0);
+    pack_chunk(how, in, kind, v, times, w);
+    cells_put(c, part_chunk(a, k) * per, words, w);
+  }
+  cells_end(c, part_chunk(a, a.turns) * per, words);
+}
+
+// A row that a cluster does not hold is cut into parts, which are in the shared memory of blocks all over the GPU. Its last block writes what the others left:
+// the start of the row, where they have posted, single elements at its ends, and parts that were given up.
+INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, uint4 *memory) {
+  __shared__ uint32_t tops[2][PARTS_THREADS / 32];
+  __shared__ bool left[PARTS_MOST];
+  const int t = threadIdx.x;
+  Part at = part_of_block(p.parts);
+  if (at.row >= p.m) return; // the first row has none before it
+  Span x = span_of((const char *)p.x + (int64_t)at.row * p.x_stride, p.n, in);
+  QuantizePart a = quantize_part(p, x, at.part, in);
+  char *y = (char *)p.y + (int64_t)at.row * p.y_stride;
+  unsigned long long *posts = posts_of(y);
+  float edge = t < x.edges ? load_one(x.at, span_edge(&x, t), kind) : 0;
+  float2 v;
+  if (at.last) {
+    if (t < p.parts.parts) left[t] = part_ask(p.parts, posts, t) == PART_LEFT;
+    __syncwarp();
+    __syncthreads();
+    posts_take(p.parts, posts, 0, &v);
+  } else {
+    part_fill(a, memory);
+    uint32_t top = part_top(a, memory, in, kind);
+    if (at.part == 0) top = __float_as_uint(fmaxf(__uint_as_float(top), fabsf(edge)));
+    top = block_top(top, tops[0]);
+    if (t == 0) post(p.parts, posts, at.part, make_float2(__uint_as_float(top), 0));
+    bool there = posts_take(p.parts, posts, p.parts.polls, &v);
+    if (t == 0) part_tell(p.parts, posts, at.part, there ? PART_READ : PART_LEFT);
+    if (!there) return;
+  }
+  float times = scale_group(p, how, __uint_as_float(block_top(__float_as_uint(v.x), tops[1])), at.row, at.last && t == 0);
+  if (!at.last) {
+    part_put(a, y, at.part ? 0 : p.parts.front, memory, in, kind, how, times);
+    return;
+  }
+  for (uint32_t part = 0; part < p.parts.parts; part++) {
+    if (part && !left[part]) continue;
+    __syncthreads(); // others may still read what they have of the part before
+    a = quantize_part(p, x, part, in);
+    if (!left[part]) a.chunks = min(a.chunks, p.parts.front), a.turns = (a.chunks + PARTS_THREADS - 1) / PARTS_THREADS;
+    part_fill(a, memory);
+    part_put(a, y, 0, memory, in, kind, how, times);
+  }
+  if (t < x.edges) {
+    float f[4] = {edge, 0, 0, 0};
+    uint32_t w;
+    pack(how, 4, f, times, &w);
+    ((uint8_t *)y)[span_edge(&x, t)] = (uint8_t)w;
+  }
 }
 
 // Rows of a few columns, dense: spans of many of them go through shared memory.
@@ -255,23 +391,35 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
 #define QUANTIZE_BY_ROW(body)                                                                                \
   if (p.how == QUANTIZE_INT8) body(QUANTIZE_INT8);                                                           \
   else body(QUANTIZE_FP8);
+// body(how, kind): both are literals. Rows have few instructions to spare for a choice between kinds.
+#define QUANTIZE_BY_KIND(body, how)                                                                          \
+  if (in == 4) body(how, KIND_FP32);                                                                         \
+  else if (p.x_kind == KIND_FP16) body(how, KIND_FP16);                                                      \
+  else body(how, KIND_BF16);
+#define QUANTIZE_ALL(body)                                                                                   \
+  if (p.how == QUANTIZE_INT8) {                                                                              \
+    QUANTIZE_BY_KIND(body, QUANTIZE_INT8)                                                                    \
+  } else {                                                                                                   \
+    QUANTIZE_BY_KIND(body, QUANTIZE_FP8)                                                                     \
+  }
 #define QUANTIZE_BY_HOW(body)                                                                                \
   if (p.how == QUANTIZE_MXFP8) body(QUANTIZE_MXFP8);                                                         \
   else if (p.how == QUANTIZE_NVFP4) body(QUANTIZE_NVFP4);                                                    \
   else QUANTIZE_BY_ROW(body)
 #define BLOCKS(how) quantize_blocks(p, in, kind, how)
-#define ROWS(how)   quantize_rows(p, in, kind, how, count)
-#define HELD(how)   quantize_held(p, in, kind, how, &shared, memory)
+#define ROWS(how, kind)  quantize_rows(p, in, kind, how, count)
+#define HELD(how, kind)  quantize_held(p, in, kind, how, &shared, memory)
+#define PARTS(how, kind) quantize_parts(p, in, kind, how, memory)
 #define NARROW(how)                                                                                          \
   {                                                                                                          \
     if (p.narrow.each <= 8) quantize_narrow(p, in, kind, how, 8);                                            \
     else quantize_narrow(p, in, kind, how, NARROW_MOST);                                                     \
   }
 #define QUANTIZE_ROWS(in_, count_)                                                                           \
-  KERNEL __launch_bounds__(QUANTIZE_ROW, count_ > 2 ? 1 : 2)                                                  \
+  KERNEL __launch_bounds__(QUANTIZE_ROW(count_), 2)                                                          \
   sol_quantize_rows_##in_##_##count_(const __grid_constant__ QuantizeParams p) {                             \
-    const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind, count = count_;                               \
-    QUANTIZE_BY_ROW(ROWS)                                                                                    \
+    const int in = in_, count = count_;                                                                      \
+    QUANTIZE_ALL(ROWS)                                                                                       \
   }
 #define QUANTIZE(in_)                                                                                        \
   KERNEL __launch_bounds__(QUANTIZE_BLOCK) sol_quantize_blocks_##in_(const __grid_constant__ QuantizeParams p) { \
@@ -279,13 +427,22 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
     QUANTIZE_BY_HOW(BLOCKS)                                                                                  \
   }                                                                                                          \
   QUANTIZE_ROWS(in_, 2)                                                                                      \
+  QUANTIZE_ROWS(in_, 3)                                                                                      \
   QUANTIZE_ROWS(in_, 4)                                                                                      \
+  QUANTIZE_ROWS(in_, 6)                                                                                      \
   KERNEL __launch_bounds__(HELD_THREADS, 2) sol_quantize_held_##in_(const __grid_constant__ QuantizeParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
-    __shared__ HeldShared shared;                                                                            \
-    const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \
+    __shared__ QuantizeHeld shared;                                                                          \
+    const int in = in_;                                                                                      \
+    if (cluster_blocks() > 1) exchange_init(&shared.exchange);                                               \
     begin_kernel();                                                                                          \
-    QUANTIZE_BY_ROW(HELD)                                                                                    \
+    QUANTIZE_ALL(HELD)                                                                                       \
+  }                                                                                                          \
+  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_quantize_parts_##in_(const __grid_constant__ QuantizeParams p) { \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    const int in = in_;                                                                                      \
+    begin_kernel();                                                                                          \
+    QUANTIZE_ALL(PARTS)                                                                                      \
   }                                                                                                          \
   KERNEL __launch_bounds__(NARROW_THREADS) sol_quantize_narrow_##in_(const __grid_constant__ QuantizeParams p) { \
     const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \

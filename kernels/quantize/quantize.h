@@ -7,12 +7,14 @@
 #include "../elementwise.h"
 #include "../held.h"
 #include "../narrow.h"
+#include "../parts.h"
 
 enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a group is scaled and stored
 
-// A thread has pieces of a row, each QUANTIZE_PIECE bytes of x: 16 columns of 2 bytes, 8 of 4.
-// Blocks: threads of a block, and pieces of each; rows: the most threads of one.
-enum { QUANTIZE_PIECE = 32, QUANTIZE_BLOCK = 256, QUANTIZE_EACH = 2, QUANTIZE_ROW = 512 };
+// Groups of columns: a thread has pieces of a row, each QUANTIZE_PIECE bytes of x (16 columns of 2 bytes, 8 of 4); threads of a block,
+// and pieces of each.
+enum { QUANTIZE_PIECE = 32, QUANTIZE_BLOCK = 256, QUANTIZE_EACH = 2 };
+#define QUANTIZE_ROW(count) ((count) > 4 ? 384 : 512) // rows in registers: the most threads with `count` chunks each
 
 typedef struct QuantizeParams {
   void *y, *scales;
@@ -26,6 +28,7 @@ typedef struct QuantizeParams {
   int32_t shifted;               // pieces of y may start anywhere: otherwise each is aligned to its size
   int32_t x_kind, how;
   HeldShape held;     // rows that no registers hold
+  PartShape parts;    // rows that no cluster holds
   NarrowShape narrow; // rows of a few columns
 } QuantizeParams;
 

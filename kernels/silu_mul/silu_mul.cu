@@ -1,10 +1,13 @@
 // y = silu(gate) * up, also as fp8 with a scale for the tensor, for each row or for each 128 columns of a row.
 #include "silu_mul.h"
 
+#include "chunks.cuh"
 #include "elementwise.cuh"
 #include "fp8.cuh"
 #include "funnel.cuh"
 #include "narrow.cuh"
+#include "parts.cuh"
+#include "pieces.cuh"
 #include "strip.cuh"
 
 INLINE float silu_mul(float gate, float up) {
@@ -255,6 +258,177 @@ INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams
   }
 }
 
+// The results of a turn, before they are scaled, and their largest magnitude.
+INLINE float silu_turn(const RowChunks &r, int k, int in, int kind, const Vec &v, Raw *raw, float *f) {
+  const int per = 16 / in;
+  Vec gate = v;
+  float g[8], most = 0;
+  chunk_mask(r, k, 0, gate);
+  cut_chunk(raw, per, in);
+  to_floats(gate.u, per, kind, f);
+  to_floats(raw->w, per, kind, g);
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    f[j] = silu_mul(f[j], g[j]);
+    most = fmaxf(most, fabsf(f[j])); // beside the row it is 0, or NaN
+  }
+  return most;
+}
+
+// Loads what up, the row's, has beside the chunks of `count` turns from r's first on.
+INLINE void silu_load(const SiluParams *p, const RowChunks &r, const char *up, int n, int count, int in, Raw *raw) {
+  const int per = 16 / in;
+  Extent e = extent_of(p->up, p->up_stride, p->spread, in);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    int column = r.column + k * r.turn;
+    const char *at = up + (int64_t)column * in, *from = at - ((uint32_t)(uintptr_t)at & 15);
+    bool there = r.first + k * r.lanes < r.chunks;
+    raw[k].beyond = (uint32_t)(uintptr_t)at & 15;
+    bool around = from >= e.begin && from + (raw[k].beyond ? 32 : 16) <= e.end;
+    Vec lo, hi;
+    lo.v = load_if(from, there && around), hi.v = load_if(from + 16, there && around && raw[k].beyond);
+#pragma unroll
+    for (int i = 0; i < 4; i++) raw[k].w[i] = lo.u[i], raw[k].w[4 + i] = hi.u[i];
+    if (there && !around) { // at the tensor's ends
+      load_some(up, column, n, per, in, &raw[k]);
+      raw[k].beyond = 0;
+    }
+  }
+}
+
+INLINE void silu_scale(Cells &c, int column, int per, Fp8Scale scale, float *f) {
+  uint32_t w[2];
+  fp8_divide(scale, per, f);
+  from_floats(f, per, KIND_FP8, w);
+  cells_put(c, column, per / 4, w);
+}
+
+// A scale per row, whatever the alignment of gate, up and y (chunks.cuh): chunks are gate's, `count` turns; what up has beside them is cut out of two
+// accesses, and results are stored on y's boundaries.
+INLINE void silu_chunks(int in, int count, int kind, const SiluParams *p) {
+  __shared__ float shared[32];
+  const int per = 16 / in;
+  RowLanes a = row_lanes(p->lane_bits);
+  int n = a.row < p->rows ? (int)p->spread.length : 0;
+  RowChunks r = row_chunks(a, extent_of(p->gate, p->gate_stride, p->spread, in), p->gate_stride * in, n, in, count);
+  const char *up = (const char *)p->up + (n ? (int64_t)a.row : 0) * p->up_stride * in;
+  Vec v[3];
+  Raw raw[3];
+  float f[3][8], most = 0;
+  begin_kernel();
+  chunks_load(r, count, in, v);
+  silu_load(p, r, up, n, count, in, raw);
+#pragma unroll
+  for (int k = 0; k < count; k++) most = fmaxf(most, silu_turn(r, k, in, kind, v[k], &raw[k], f[k]));
+  if (p->lane_bits < 0) most = block_most(most, shared);
+  else
+    for (int o = a.lanes / 2; o; o /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
+  Fp8Scale scale = fp8_choose(most, 1, p->scales + a.row, r.first == 0 && a.row < p->rows);
+  Cells c = cells_of((char *)p->y + (int64_t)a.row * p->y_stride, r.begin, r.end, r.column, a.lane, a.lanes, per / 4);
+#pragma unroll
+  for (int k = 0; k < count; k++) silu_scale(c, r.column + k * r.turn, per, scale, f[k]);
+  cells_end(c, r.column + count * r.turn, per / 4);
+}
+
+// A part of a long row (parts.cuh): this thread's chunks, and their results as floats in shared memory, which it alone reads.
+typedef struct SiluPart {
+  RowChunks r;
+  const char *up;
+  int n, turns;
+  float4 *mine; // of a turn per / 4 of them, a block's threads apart
+} SiluPart;
+
+INLINE SiluPart silu_part(const SiluParams *p, uint64_t row, uint32_t part, int in, float4 *memory) {
+  RowLanes a = {row, (int)threadIdx.x % 32, 32, (int)(part * (PARTS_THREADS / 32) + threadIdx.x / 32)};
+  SiluPart s;
+  s.n = (int)p->spread.length;
+  s.turns = (int)p->parts.length / (16 / in * PARTS_THREADS);
+  s.r = row_chunks(a, extent_of(p->gate, p->gate_stride, p->spread, in), p->gate_stride * in, s.n, in, s.turns);
+  s.up = (const char *)p->up + (int64_t)row * p->up_stride * in;
+  s.mine = memory + threadIdx.x;
+  return s;
+}
+
+// Computes a part, some turns' loads at a time, and gives its largest magnitude.
+INLINE float silu_fill(const SiluParams *p, const SiluPart &s, int in, int kind) {
+  const int per = 16 / in, batch = 2, four = per / 4;
+  float most = 0;
+  RowChunks r = s.r;
+#pragma unroll 1
+  for (int k = 0; k < s.turns; k += batch) { // a multiple of it
+    Vec v[batch];
+    Raw raw[batch];
+    chunks_load(r, batch, in, v);
+    silu_load(p, r, s.up, s.n, batch, in, raw);
+#pragma unroll
+    for (int i = 0; i < batch; i++) {
+      float f[8];
+      most = fmaxf(most, silu_turn(r, i, in, kind, v[i], &raw[i], f));
+#pragma unroll
+      for (int j = 0; j < four; j++)
+        s.mine[((k + i) * four + j) * PARTS_THREADS] = make_float4(f[4 * j], f[4 * j + 1], f[4 * j + 2], f[4 * j + 3]);
+    }
+    r.at += batch * 32 * 16, r.first += batch * 32, r.column += batch * r.turn;
+  }
+  return most;
+}
+
+// Stores the columns from `begin` to `end` of what of a part this warp has.
+INLINE void silu_put(const SiluParams *p, const SiluPart &s, uint64_t row, int begin, int end, int in, Fp8Scale scale) {
+  const int per = 16 / in, four = per / 4;
+  Cells c = cells_of((char *)p->y + (int64_t)row * p->y_stride, max(s.r.begin, begin), min(s.r.end, end), s.r.column, threadIdx.x % 32, 32, four);
+#pragma unroll 2
+  for (int k = 0; k < s.turns; k++) {
+    float f[8];
+#pragma unroll
+    for (int j = 0; j < four; j++) {
+      float4 v = s.mine[(k * four + j) * PARTS_THREADS];
+      f[4 * j] = v.x, f[4 * j + 1] = v.y, f[4 * j + 2] = v.z, f[4 * j + 3] = v.w;
+    }
+    silu_scale(c, s.r.column + k * s.r.turn, per, scale, f);
+  }
+  cells_end(c, s.r.column + s.turns * s.r.turn, four);
+}
+
+// A row that no registers hold, in parts all over the GPU. Its last block writes what the others left: the start of the row, where they have posted, and parts
+// that were given up.
+INLINE void silu_parts(int in, int kind, const SiluParams *p) {
+  extern __shared__ __align__(128) float4 silu_memory[];
+  __shared__ float tops[2][32];
+  __shared__ bool left[PARTS_MOST];
+  const int t = threadIdx.x, front = p->parts.front * 4; // columns: its chunks are of floats
+  begin_kernel();
+  Part at = part_of_block(p->parts);
+  if (at.row >= p->rows) return; // the first row has none before it
+  unsigned long long *posts = posts_of((char *)p->y + (int64_t)at.row * p->y_stride);
+  SiluPart s = silu_part(p, at.row, at.last ? 0 : at.part, in, silu_memory);
+  float2 v;
+  if (at.last) {
+    if (t < p->parts.parts) left[t] = part_ask(p->parts, posts, t) == PART_LEFT;
+    __syncwarp();
+    __syncthreads();
+    posts_take(p->parts, posts, 0, &v);
+  } else {
+    float most = block_most(silu_fill(p, s, in, kind), tops[0]);
+    if (t == 0) post(p->parts, posts, at.part, make_float2(most, 0));
+    bool there = posts_take(p->parts, posts, p->parts.polls, &v);
+    if (t == 0) part_tell(p->parts, posts, at.part, there ? PART_READ : PART_LEFT);
+    if (!there) return;
+  }
+  Fp8Scale scale = fp8_choose(block_most(v.x, tops[1]), 1, p->scales + at.row, at.last && t == 0);
+  if (!at.last) {
+    silu_put(p, s, at.row, at.part ? 0 : front, s.n, in, scale);
+    return;
+  }
+  for (uint32_t part = 0; part < p->parts.parts; part++) {
+    if (part && !left[part]) continue;
+    s = silu_part(p, at.row, part, in, silu_memory);
+    silu_fill(p, s, in, kind);
+    silu_put(p, s, at.row, 0, left[part] ? s.n : front, in, scale);
+  }
+}
+
 // Dense rows of a few columns: spans of many of them go through shared memory.
 INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p) {
   const NarrowShape *s = &p->narrow;
@@ -296,6 +470,10 @@ INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p)
   if (in == 4) call(in, __VA_ARGS__, KIND_FP32, &p);                                                         \
   else if (p.x_kind == KIND_FP16) call(in, __VA_ARGS__, KIND_FP16, &p);                                      \
   else call(in, __VA_ARGS__, KIND_BF16, &p);
+#define SILU_ANY_KIND(call, in)                                                                              \
+  if (in == 4) call(in, KIND_FP32, &p);                                                                      \
+  else if (p.x_kind == KIND_FP16) call(in, KIND_FP16, &p);                                                   \
+  else call(in, KIND_BF16, &p);
 #define SILU_BLOCK(in, wide)                                                                                 \
   KERNEL __launch_bounds__(256) sol_silu_mul_block_##in##_##wide(const __grid_constant__ SiluParams p) {     \
     SILU_BY_KIND(silu_block, in, wide)                                                                       \
@@ -309,6 +487,15 @@ INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p)
   KERNEL __launch_bounds__(NARROW_THREADS) sol_silu_mul_narrow_##in(const __grid_constant__ SiluParams p) {  \
     if (p.narrow.each <= 8) silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, 8, &p);                          \
     else silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, NARROW_MOST, &p);                                   \
+  }
+#define SILU_CHUNKS(in, count, blocks)                                                                       \
+  KERNEL __launch_bounds__(SILU_CHUNKS_THREADS, blocks)                                                      \
+  sol_silu_mul_chunks_##in##_##count(const __grid_constant__ SiluParams p) {                                 \
+    SILU_BY_KIND(silu_chunks, in, count)                                                                     \
+  }
+#define SILU_PARTS(in)                                                                                       \
+  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_silu_mul_parts_##in(const __grid_constant__ SiluParams p) { \
+    SILU_ANY_KIND(silu_parts, in)                                                                            \
   }
 #define SILU_STRIP(in, blocks, threads, count, per_sm)                                                       \
   KERNEL __launch_bounds__(threads, per_sm)                                                                  \

@@ -3,6 +3,9 @@
 
 #include "../elementwise.h"
 #include "../narrow.h"
+#include "../parts.h"
+
+enum { SILU_CHUNKS_THREADS = 512 }; // the most of a row in registers, whatever its alignment
 
 // Any types, rows and alignment; fp8 with row and block scales, too.
 typedef struct SiluParams {
@@ -13,6 +16,8 @@ typedef struct SiluParams {
   int64_t y_stride, gate_stride, up_stride; // elements
   uint64_t rows;                            // row scales alone
   int32_t x_kind, y_kind, flat;
+  int32_t lane_bits;  // row scales, chunks: 2^lane_bits lanes share a row; below 0: a block does
+  PartShape parts;    // row scales of rows that no registers hold
   NarrowShape narrow; // row scales of rows of a few columns
 } SiluParams;
 

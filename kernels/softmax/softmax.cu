@@ -9,8 +9,11 @@
 // cross_entropy is an epilogue (LABELS: label_of, weigh_label, put_label): the loss of a row, log(sum) - (x[label] - max), and, in place of the
 // softmax, its gradient.
 #include "softmax/softmax.h"
+#include "chunks.cuh"
+#include "elementwise.cuh"
 #include "narrow.cuh"
 #include "packed.cuh"
+#include "parts.cuh"
 #include "row.cuh"
 #include "span.cuh"
 
@@ -255,6 +258,19 @@ INLINE float top_shared(const uint4 *held, RowShape s, int count, int kind) {
                fmaxf(__uint_as_float(top[2]), __uint_as_float(top[3])));
 }
 
+// A thread's largest and sum, of its chunks and one more element.
+INLINE float2 fold_shared(const uint4 *held, RowShape s, int count, float edge, int kind) {
+  float top = fmaxf(edge, top_shared(held, s, count, kind)), mine = start_of(top), f[8];
+  float sums[2] = {ex2((edge - mine) * LOG2E), 0};
+#pragma unroll 4
+  for (int k = 0; k < count; k++) {
+    reread(held + k * s.threads, kind, s.in, f);
+#pragma unroll
+    for (int j = 0; j < 16 / s.in; j++) sums[j % 2] += ex2((f[j] - mine) * LOG2E);
+  }
+  return make_float2(top, sums[0] + sums[1]);
+}
+
 // The write where y has x's kind: it and `log` are literals.
 INLINE void write_alike(Target y, const uint4 *held, int64_t first, RowShape s, int count, int log, float2 row,
                         Finish z) {
@@ -293,7 +309,7 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   RowPlace place = row_place(s);
   Span x = row_span(p, place, s.in);
   int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0;
-  float f[8], edge = -INFINITY, sums[2];
+  float edge = -INFINITY;
   held += threadIdx.x;
 #pragma unroll
   for (int k = 0; k < s.chunks; k++)
@@ -306,15 +322,7 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   Label label = label_of(p, place, &x, s, kind);
   if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
   asm volatile("cp.async.wait_all;" ::: "memory");
-  float top = fmaxf(edge, top_shared(held, s, count, kind)), mine = start_of(top);
-  sums[0] = ex2((edge - mine) * LOG2E), sums[1] = 0;
-#pragma unroll 4
-  for (int k = 0; k < count; k++) {
-    reread(held + k * s.threads, kind, s.in, f);
-#pragma unroll
-    for (int j = 0; j < per; j++) sums[j % 2] += ex2((f[j] - mine) * LOG2E);
-  }
-  float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
+  float2 row = row_fold(s, shared, fold_shared(held, s, count, edge, kind), FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
@@ -322,6 +330,102 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
   if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
   put_label(y, label);
+}
+
+// ---- Rows that no cluster holds, in parts all over the GPU (parts.cuh)
+
+// What a thread has of a part: `count` chunks of the row from `first` on, a block's threads apart.
+typedef struct SoftmaxPart {
+  int64_t first;
+  int count;
+} SoftmaxPart;
+
+INLINE SoftmaxPart softmax_part(const SoftmaxParams *p, const Span &x, uint32_t part, int per) {
+  int64_t of_part = p->parts.length / per, end = min((part + 1) * of_part, x.chunks);
+  SoftmaxPart a = {part * of_part + threadIdx.x, 0};
+  if (a.first < end) a.count = (int)((uint32_t)(end - a.first - 1) / PARTS_THREADS) + 1;
+  return a;
+}
+
+INLINE void part_fill(const Span &x, SoftmaxPart a, uint4 *held) { // a thread reads what it has copied itself
+#pragma unroll 8
+  for (int k = 0; k < a.count; k++) fetch16(held + k * PARTS_THREADS, x.body + (a.first + k * PARTS_THREADS) * 16);
+  wait_for_fetches();
+}
+
+// Writes a thread's chunks from number `start` on, and then the label's element if it is among them.
+INLINE void part_write(const SoftmaxParams *p, Target y, const Span &x, SoftmaxPart a, int start, const uint4 *held, RowShape s, int kind,
+                       float2 row, Finish z, Label label) {
+  const int per = 16 / s.in;
+  int64_t first = a.first + start * PARTS_THREADS, at = (label.at - x.head) / per - first;
+  write_shared(p, y, held + start * PARTS_THREADS, x.head + first * per, s, a.count - start, kind, row, z);
+  if (label.at >= x.head && at >= 0 && at < (a.count - start) * PARTS_THREADS && at % PARTS_THREADS == 0) put_label(y, label);
+}
+
+// The row's label, in every thread; of a row without one nothing counts.
+INLINE Label part_label(const SoftmaxParams *p, uint64_t row, const Span &x, int kind) {
+  Label l = {LABEL_OF_ANOTHER, 0};
+  if (!LABELS) return l;
+  l.at = target_at(p, row);
+  if (l.at < 0 || l.at >= p->n) l.at = NO_LABEL;
+  else l.x = load_one(x.at, l.at, kind);
+  return l;
+}
+INLINE void part_weigh(const SoftmaxParams *p, uint64_t at, Label *l, float2 row, Finish *z, bool write) {
+  if (!LABELS) return;
+  float below = l->x - row.x;
+  z->times = l->at == NO_LABEL ? 0 : z->times * p->scale;
+  if (write) p->loss[at] = l->at == NO_LABEL ? 0 : logf(row.y) - below;
+  l->x = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
+}
+
+// A row's last block writes what the others left: the start of the row, where they have posted, single elements at its ends, and parts that were given up.
+INLINE void softmax_parts(const SoftmaxParams *p, RowShape s, RowFold *folds, uint4 *held, int kind) {
+  __shared__ bool left[PARTS_MOST];
+  const int t = threadIdx.x, per = 16 / s.in;
+  Part at = part_of_block(p->parts);
+  if (at.row >= p->m) return; // the first row has none before it
+  RowPlace place = {at.row, t, PARTS_THREADS};
+  Span x = row_span(p, place, s.in);
+  Target y = target_of(p, place, 1);
+  unsigned long long *posts = posts_of(y.at);
+  SoftmaxPart a = softmax_part(p, x, at.part, per);
+  Label label = part_label(p, at.row, x, kind);
+  float edge = (at.last || at.part == 0) && t < x.edges ? load_one(x.at, span_edge(&x, t), kind) : -INFINITY;
+  float2 v;
+  held += t;
+  if (at.last) {
+    if (t < p->parts.parts) left[t] = part_ask(p->parts, posts, t) == PART_LEFT;
+    __syncwarp();
+    __syncthreads();
+    posts_take(p->parts, posts, 0, &v);
+  } else {
+    part_fill(x, a, held);
+    v = row_fold(s, &folds[0], fold_shared(held, s, a.count, edge, kind), FOLD_SOFTMAX);
+    if (t == 0) post(p->parts, posts, at.part, v);
+    bool there = posts_take(p->parts, posts, p->parts.polls, &v);
+    if (t == 0) part_tell(p->parts, posts, at.part, there ? PART_READ : PART_LEFT);
+    if (!there) return;
+  }
+  float2 row = row_fold(s, &folds[1], t < p->parts.parts ? v : make_float2(-INFINITY, 0), FOLD_SOFTMAX);
+  Finish z = finish_of(row, row.x, p->log);
+  part_weigh(p, at.row, &label, row, &z, at.last && t == 0);
+  int front = p->parts.front / PARTS_THREADS;
+  if (!at.last) {
+    part_write(p, y, x, a, at.part ? 0 : min(front, a.count), held, s, kind, row, z, label);
+    return;
+  }
+  for (uint32_t part = 0; part < p->parts.parts; part++) {
+    if (part && !left[part]) continue;
+    a = softmax_part(p, x, part, per);
+    if (!left[part]) a.count = min(a.count, front);
+    part_fill(x, a, held);
+    part_write(p, y, x, a, 0, held, s, kind, row, z, label);
+  }
+  if (t < x.edges) {
+    int64_t column = span_edge(&x, t);
+    store_one(y.at, column, y.kind, LABELS && column == label.at ? label.x : result(edge, row, z, p->log));
+  }
 }
 #endif
 
@@ -380,16 +484,24 @@ INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uin
   return (int)label;
 }
 
+INLINE float lanes_sum(float sum, int lanes) {
+#pragma unroll
+  for (int o = 16; o; o >>= 1)
+    if (o < lanes) sum += __shfl_xor_sync(~0u, sum, o);
+  return sum;
+}
+
 INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, NarrowPlace a, uint64_t at, int64_t target,
                            int kind) {
   float f[NARROW_EACH], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0}, gradient = 0;
   narrow_take(narrow_row(x, a.row), a, kind, -INFINITY, f);
 #pragma unroll
   for (int k = 0; k < a.each; k++) tops[k % 2] = fmaxf(tops[k % 2], f[k]);
-  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+  // The row's largest first: of few lanes two folds have fewer instructions than one of pairs.
+  float top = lanes_fold(make_float2(fmaxf(tops[0], tops[1]), 0), FOLD_MAX, a.lanes).x, mine = start_of(top);
 #pragma unroll
   for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, p->log, &sums[k % 2]);
-  float2 row = lanes_fold(make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX, a.lanes);
+  float2 row = make_float2(top, lanes_sum(sums[0] + sums[1], a.lanes));
   Finish z = finish_of(row, mine, p->log);
   int label = narrow_label(p, x, a, at, target, kind, row, &z, &gradient);
   if (LABELS && !p->y) return;
@@ -433,6 +545,70 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
   if (!LABELS || p->y) narrow_send(y, out);
 }
 
+// ---- Short rows in registers (chunks.cuh), wherever they start: y's elements have the size of x's, and its rows their alignment
+
+// As label_of: a lane has every `lanes`-th chunk of its row.
+INLINE Label rounds_label(const SoftmaxParams *p, RowLanes a, const RowChunks &r, int64_t at, int in, int kind) {
+  Label l = {LABEL_OF_ANOTHER, 0};
+  if (!LABELS || a.row >= p->m) return l;
+  int chunk = (r.before + (int)at * in) / 16;
+  if (at < 0 || at >= p->n) l.at = NO_LABEL;
+  else if ((chunk & (a.lanes - 1)) == a.lane) l.at = at, l.x = load_one((const char *)p->x + (int64_t)a.row * p->x_stride, at, kind);
+  return l;
+}
+
+template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *p, int kind) {
+  const int per = 16 / size, y_kind = size == 4 ? KIND_FP32 : p->y_kind;
+  RowLanes a = row_lanes(p->lane_bits);
+  RowPlace place = {a.row, a.lane, a.lanes};
+  const char *x = (const char *)p->x;
+  Extent tensor = {x, x + (int64_t)(p->m - 1) * p->x_stride + p->n * size};
+  int n = a.row < p->m ? (int)p->n : 0;
+  RowChunks r = row_chunks(a, tensor, p->x_stride, n, size, rounds);
+  int64_t target = LABELS && n ? target_at(p, a.row) : 0;
+  Vec v[rounds];
+  float f[rounds][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+  chunks_load(r, rounds, size, v);
+  const RowShape block = {1, 1, SOFTMAX_ROUNDS_THREADS >> p->lane_bits, 1, size, size, 1};
+  look_ahead(p, block);
+  Label label = rounds_label(p, a, r, target, size, kind);
+#pragma unroll
+  for (int k = 0; k < rounds; k++) {
+    chunk_mask(r, k, span_lowest(kind), v[k]);
+    widen(&v[k], kind, size, f[k]);
+#pragma unroll
+    for (int j = 0; j < per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[k][j]);
+  }
+  // The row's largest first: of few lanes two folds have fewer instructions than one of pairs.
+  float top = fmaxf(tops[0], tops[1]);
+  for (int o = a.lanes / 2; o; o /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, o));
+  float mine = start_of(top);
+#pragma unroll
+  for (int k = 0; k < rounds; k++)
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+  float2 row = make_float2(top, sums[0] + sums[1]);
+  for (int o = a.lanes / 2; o; o /= 2) row.y += __shfl_xor_sync(~0u, row.y, o);
+  Finish z = finish_of(row, mine, p->log);
+  weigh_label(p, place, &label, row, &z);
+  if (LABELS && !p->y) return;
+#pragma unroll
+  for (int k = 0; k < rounds; k++) {
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = finish(z, f[k][j]);
+    from_floats(f[k], per, y_kind, v[k].u);
+  }
+  Target y = target_of(p, place, 1);
+#pragma unroll
+  for (int k = 0; k < rounds; k++) {
+    int chunk = r.first + k * r.lanes, column = r.column + k * r.turn;
+    int lo = max(-column, 0) * size, hi = min(r.bytes - 16 * chunk, 16);
+    if (hi - lo == 16) store16(y.at + column * size, v[k].u[0], v[k].u[1], v[k].u[2], v[k].u[3]);
+    else if (lo < hi) store_part(y.at + column * size, lo, hi, 4, size, v[k].u);
+  }
+  put_label(y, label);
+}
+
 // The next kernel may launch meanwhile; it waits for this one.
 INLINE void begin(RowShape s, RowFold *shared) {
   row_begin(s, shared);
@@ -468,6 +644,12 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   KERNEL __launch_bounds__(NARROW_THREADS, 8) sol_softmax_narrow_##kind(SoftmaxParams p) {                   \
     softmax_narrow(&p, KIND_##kind);                                                                         \
   }
+#define ROUNDS(in, kind, rounds, blocks)                                                                     \
+  KERNEL __launch_bounds__(SOFTMAX_ROUNDS_THREADS, blocks) sol_softmax_rounds_##kind##_##rounds(SoftmaxParams p) { \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    softmax_rounds<in, rounds>(&p, KIND_##kind);                                                             \
+  }
 #define LONG(name, in, threads, cluster)                                                                     \
   KERNEL __launch_bounds__(threads) name(SoftmaxParams p) {                                                  \
     __shared__ RowFold shared;                                                                               \
@@ -487,9 +669,21 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     else if (p.x_kind == KIND_FP16) softmax_shared(&p, s, &shared, held, KIND_FP16);                         \
     else softmax_shared(&p, s, &shared, held, KIND_BF16);                                                    \
   }
+#define PARTED(in)                                                                                           \
+  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_softmax_##in##_parts(SoftmaxParams p) {          \
+    extern __shared__ __align__(128) uint4 held[];                                                           \
+    __shared__ RowFold folds[2];                                                                             \
+    const RowShape s = {PARTS_THREADS, 1, 1, 1, in, in, 1};                                                  \
+    begin(s, folds);                                                                                         \
+    if (in == 4) softmax_parts(&p, s, folds, held, KIND_FP32);                                               \
+    else if (p.x_kind == KIND_FP16) softmax_parts(&p, s, folds, held, KIND_FP16);                            \
+    else softmax_parts(&p, s, folds, held, KIND_BF16);                                                       \
+  }
 #if __CUDA_ARCH__ >= 800
+#define PARTS(in) PARTED(in)
 #define SHARED(in, threads, chunks, cluster, blocks) SPREAD(in, threads, chunks, cluster, blocks)
 #else
+#define PARTS(in)
 #define SHARED(in, threads, chunks, cluster, blocks)
 #endif
 #if __CUDA_ARCH__ >= 900

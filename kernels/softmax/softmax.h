@@ -3,6 +3,9 @@
 #include <stdint.h>
 
 #include "../narrow.h"
+#include "../parts.h"
+
+enum { SOFTMAX_ROUNDS_THREADS = 128 }; // of a block whose rows are in registers, some lanes a row
 
 typedef struct SoftmaxParams {
   void *y;
@@ -18,6 +21,8 @@ typedef struct SoftmaxParams {
   float scale;
   int32_t wide_ids;
   NarrowShape narrow;
+  PartShape parts;
+  int32_t lane_bits; // rounds: 2^lane_bits lanes share a row
 } SoftmaxParams;
 
 #endif

@@ -19,14 +19,12 @@ static inline HeldShape held_short(int64_t rows, int64_t chunks, int least, bool
   return s;
 }
 
-// Longer ones: a block has about 16 KiB of a row, so that several are on an SM and one loads while another stores; a longer
-// row takes more blocks, up to a cluster of `most`, and only then more of each. A thread has `each` chunks, or more where that
-// would be too many threads.
-static inline HeldShape held_long(const SolContext *ctx, int64_t rows, int64_t chunks, int most, int each,
-                                  OpsLaunch *l) {
-  enum { OF_BLOCK = 16 << 10 };
+// Longer ones: a block has up to `bytes` of a row; a longer row takes more blocks, up to a cluster of `most`, and only then more of
+// each. A thread has `each` chunks, or more where that would be too many threads.
+static inline HeldShape held_blocks(const SolContext *ctx, int64_t rows, int64_t chunks, int64_t bytes,
+                                    int most, int each, OpsLaunch *l) {
   int64_t blocks = 1;
-  while (ctx->cc >= 90 && blocks < most && chunks * 16 > OF_BLOCK * blocks) blocks *= 2;
+  while (ctx->cc >= 90 && blocks < most && chunks * 16 > bytes * blocks) blocks *= 2;
   int64_t threads = ops_ceil_div(ops_ceil_div(chunks, blocks * each), 32) * 32;
   l->block = (uint32_t)(threads > HELD_THREADS ? HELD_THREADS : threads);
   l->cluster = (uint32_t)blocks;
@@ -35,6 +33,12 @@ static inline HeldShape held_long(const SolContext *ctx, int64_t rows, int64_t c
   l->shared = (uint32_t)shared;
   ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
   return (HeldShape){(uint64_t)rows, 1, 32, (int32_t)l->shared};
+}
+
+// Blocks of about 16 KiB, so that several are on an SM and one loads while another stores.
+static inline HeldShape held_long(const SolContext *ctx, int64_t rows, int64_t chunks, int most, int each,
+                                  OpsLaunch *l) {
+  return held_blocks(ctx, rows, chunks, 16 << 10, most, each, l);
 }
 
 // Fills block, cluster, grid and shared of a launch over `rows` rows of n elements of `in` bytes, which are wanted twice. It

@@ -4,27 +4,35 @@
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
 #include "kernels/quantize/quantize.h"
+#include "ops/chunks.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/held.h"
 #include "ops/narrow.h"
+#include "ops/parts.h"
 
 // Those of 2-byte elements, then those of 4-byte elements.
 enum {
   KERNEL_BLOCKS,
   KERNEL_ROWS_2,
+  KERNEL_ROWS_3,
   KERNEL_ROWS_4,
+  KERNEL_ROWS_6,
   KERNEL_HELD,
+  KERNEL_PARTS,
   KERNEL_NARROW,
   KERNELS,
   KERNEL_COUNT = 2 * KERNELS
 };
 #define NAMES(in)                                                                                            \
-  "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_4",                     \
-      "sol_quantize_held_" in, "sol_quantize_narrow_" in
+  "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_3",                     \
+      "sol_quantize_rows_" in "_4", "sol_quantize_rows_" in "_6", "sol_quantize_held_" in,                   \
+      "sol_quantize_parts_" in, "sol_quantize_narrow_" in
 static const char *const kernel_names[KERNEL_COUNT] = {NAMES("2"), NAMES("4")};
 static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_HELD] = HELD_SHARED,
-                                                     [KERNELS + KERNEL_HELD] = HELD_SHARED};
+                                                     [KERNEL_PARTS] = PARTS_SHARED,
+                                                     [KERNELS + KERNEL_HELD] = HELD_SHARED,
+                                                     [KERNELS + KERNEL_PARTS] = PARTS_SHARED};
 
 // By SolQuant: how the kernels call it, the columns of a group (0: the row), the types of y and of the scales. e2m1 is in
 // bytes of two, and e8m0 in bytes; tests read both as int8.
@@ -211,27 +219,39 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   return KERNEL_BLOCKS;
 }
 
-// A scale for each row. Up to 64 pieces it is held by lanes of a warp, two pieces each; then by a block, four where two are not
-// enough; then in shared memory. It depends on the row's length alone, and results do not depend on it.
-static int plan_rows(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  enum { WARP = 32, SHARE = 128 }; // threads of a block that several rows share
-  int64_t pieces = ops_ceil_div(a->n + (p->shifted ? columns_of(a) - 1 : 0), columns_of(a)),
-          count = pieces <= 2 * QUANTIZE_ROW ? 2 : 4;
-  int64_t threads = ops_ceil_div(pieces, count);
-  if (threads > QUANTIZE_ROW) {
-    p->held = held_plan(ctx, a->m, a->n, ops_size(a->dtype), l);
+// Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU; what neither holds is read twice.
+static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8 };
+  int in = ops_size(a->dtype);
+  int64_t bytes = a->n * in, parts = bytes > MOST * HELD_SHARED ? parts_held(ctx, bytes) : 0;
+  if (!parts) {
+    p->held = held_blocks(ctx, a->m, ops_ceil_div(a->n, 16 / in), OF_BLOCK, MOST, EACH, l);
     return KERNEL_HELD;
   }
-  p->lane_bits = -1;
-  l->block = (uint32_t)(ops_ceil_div(threads, WARP) * WARP);
-  if (threads <= WARP) {
-    for (p->lane_bits = 0; 1 << p->lane_bits < threads; p->lane_bits++)
-      ;
-    l->block = SHARE;
+  p->parts = parts_shape(a->y, a->m, a->n, in, 1, parts);
+  l->shared = (uint32_t)(p->parts.length * in);
+  parts_launch(&p->parts, l);
+  return KERNEL_PARTS;
+}
+
+// A scale for each row. Lanes of a warp or a block hold it in registers: of the kernels the one that leaves the fewest places
+// empty, and then the one with the fewest threads. Longer rows are held in shared memory. It depends on the row's length
+// and alignment alone, and results do not depend on it.
+static int plan_rows(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  enum { SIZES = 4 };
+  static const int counts[SIZES] = {6, 4, 3, 2},
+                   kernels[SIZES] = {KERNEL_ROWS_6, KERNEL_ROWS_4, KERNEL_ROWS_3, KERNEL_ROWS_2};
+  int in = ops_size(a->dtype);
+  int64_t chunks = chunks_of(p->x, p->x_stride, a->n, in), least = INT64_MAX;
+  int kernel = KERNEL_HELD;
+  for (int i = 0; i < SIZES; i++) {
+    int64_t threads = chunks_threads(chunks, counts[i]);
+    if (threads > QUANTIZE_ROW(counts[i]) || threads * counts[i] >= least) continue;
+    least = threads * counts[i];
+    kernel = kernels[i];
+    p->lane_bits = chunks_launch(threads, a->m, l);
   }
-  uint64_t rows = p->lane_bits < 0 ? 1 : SHARE >> p->lane_bits;
-  ops_grid(l->grid, (p->m + rows - 1) / rows, 1);
-  return count == 2 ? KERNEL_ROWS_2 : KERNEL_ROWS_4;
+  return kernel == KERNEL_HELD ? plan_long(ctx, a, p, l) : kernel;
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -295,10 +315,10 @@ static void cost_more(const void *args, SolCost *out) {
   out->bytes_written += (double)a->m * (double)groups_of(a) * ops_size(format_of(a)->scales);
 }
 
-// Rows of each kernel: a few columns, lanes of a warp, blocks of two and of four pieces a thread, shared memory.
-static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 15},   {33, 32},  {300, 6},
-                                    {7, 128},   {9, 333},   {3, 1024}, {2, 4098}, {2, 9001},
-                                    {1, 32768}, {1, 70002}, {0, 64},   {3, 0}};
+// Rows of each kernel: a few columns, lanes of a warp, blocks, a cluster, blocks all over the GPU.
+static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 15},     {33, 32},  {300, 6},
+                                    {7, 128},   {9, 333},   {3, 1024},   {2, 4098}, {2, 9001},
+                                    {1, 32768}, {1, 70002}, {1, 600002}, {0, 64},   {3, 0}};
 
 const OpsDef ops_quantize = {
     .name = "quantize",

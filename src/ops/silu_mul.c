@@ -3,9 +3,11 @@
 
 #include "base/error.h"
 #include "kernels/silu_mul/silu_mul.h"
+#include "ops/chunks.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/narrow.h"
+#include "ops/parts.h"
 
 enum {
 #define SILU(in, out) KERNEL_LEAN_##in##_##out, KERNEL_ANY_##in##_##out,
@@ -15,6 +17,10 @@ enum {
 #define SILU_ROW(in, wide, threads, rows, count, blocks) KERNEL_ROW_##in##_##wide##_##threads##_##count,
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_NARROW(in) KERNEL_NARROW_##in,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_CHUNKS(in, count, blocks) KERNEL_CHUNKS_##in##_##count,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_PARTS(in) KERNEL_PARTS_##in,
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_STRIP(in, blocks, threads, count, per_sm) KERNEL_STRIP_##in##_##blocks##_##count,
 #include "kernels/silu_mul/silu_mul.def"
@@ -30,15 +36,29 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_NARROW(in) "sol_silu_mul_narrow_" #in,
 #include "kernels/silu_mul/silu_mul.def"
+#define SILU_CHUNKS(in, count, blocks) "sol_silu_mul_chunks_" #in "_" #count,
+#include "kernels/silu_mul/silu_mul.def"
+#define SILU_PARTS(in) "sol_silu_mul_parts_" #in,
+#include "kernels/silu_mul/silu_mul.def"
 #define SILU_STRIP(in, blocks, threads, count, per_sm) "sol_silu_mul_strip_" #in "_" #blocks "_" #count,
 #include "kernels/silu_mul/silu_mul.def"
 };
+
+static const uint32_t kernel_shared[KERNEL_COUNT] = {
+    [KERNEL_PARTS_2] = PARTS_SHARED, [KERNEL_PARTS_4] = PARTS_SHARED};
 
 static const struct StripKernel {
   int kernel, in, blocks, threads, count;
 } strip_kernels[] = {
 #define SILU_STRIP(in, blocks, threads, count, per_sm)                                                       \
   {KERNEL_STRIP_##in##_##blocks##_##count, in, blocks, threads, count},
+#include "kernels/silu_mul/silu_mul.def"
+};
+
+static const struct ChunksKernel {
+  int kernel, in, count;
+} chunks_kernels[] = {
+#define SILU_CHUNKS(in, count, blocks) {KERNEL_CHUNKS_##in##_##count, in, count},
 #include "kernels/silu_mul/silu_mul.def"
 };
 
@@ -233,9 +253,39 @@ static const struct RowKernel *row_kernel(const SolSiluMul *a, Shape s, uint32_t
   return r;
 }
 
-// Dense rows of a few columns.
+// Rows of any alignment in registers: the kernel that leaves the fewest places empty, and then the one with the
+// fewest threads. False: none holds them.
+static bool plan_chunks(const SolSiluMul *a, Shape s, SiluParams *p, OpsLaunch *l) {
+  int64_t chunks = chunks_of(a->gate, s.gate_stride * s.in, a->n, s.in), least = INT64_MAX;
+  for (size_t i = 0; i < SOL_COUNT(chunks_kernels); i++) {
+    const struct ChunksKernel *k = &chunks_kernels[i];
+    int64_t threads = chunks_threads(chunks, k->count);
+    if (k->in != s.in || threads > SILU_CHUNKS_THREADS || threads * k->count > least) continue;
+    least = threads * k->count;
+    l->kernel = k->kernel;
+    p->lane_bits = chunks_launch(threads, a->m, l);
+  }
+  p->spread = (Spread){.length = a->n, .last = a->m - 1};
+  return least != INT64_MAX;
+}
+
+// Longer rows, in parts all over the GPU: results are held as floats, in as many columns as whole turns of a block have. False: this
+// GPU has no such kernel, or does not hold a row.
+static bool plan_parts(const SolContext *ctx, const SolSiluMul *a, Shape s, SiluParams *p, OpsLaunch *l) {
+  enum { FLOAT = 4, TURNS = 2048 }; // TURNS: columns, two turns of fp32, one of 2-byte elements
+  int64_t parts = parts_held(ctx, (a->n + s.per) * FLOAT), whole = TURNS * 2 * parts;
+  if (!parts) return false;
+  p->parts = parts_shape(a->y, a->m, ops_ceil_div(a->n + s.per, whole) * whole, FLOAT, 1, parts);
+  p->spread = (Spread){.length = a->n, .last = a->m - 1};
+  l->shared = (uint32_t)(p->parts.length * FLOAT);
+  l->kernel = s.in == 4 ? KERNEL_PARTS_4 : KERNEL_PARTS_2;
+  parts_launch(&p->parts, l);
+  return true;
+}
+
+// Dense rows of so few columns that a thread has a whole one.
 static bool is_narrow(const SolSiluMul *a, Shape s) {
-  return a->n > 0 && a->n <= NARROW_BYTES && s.gate_stride == a->n && s.up_stride == a->n &&
+  return a->n > 0 && a->n <= NARROW_MOST && s.gate_stride == a->n && s.up_stride == a->n &&
          s.y_stride == a->n;
 }
 
@@ -284,6 +334,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.kernel = strip->kernel;
     l.block = (uint32_t)((a->n + of_warp - 1) / of_warp * 32);
     ops_grid(l.grid, (uint64_t)a->m, 1);
+  } else if (by_row && !is_wide(a, s) && plan_chunks(a, s, &p, &l)) {
+  } else if (by_row && !row_kernel(a, s, &l.block)->count && plan_parts(ctx, a, s, &p, &l)) {
   } else if (by_row) {
     const struct RowKernel *r = row_kernel(a, s, &l.block);
     p.spread = (Spread){.length = a->n};
@@ -337,9 +389,9 @@ static void cost(const void *args, SolOpArgs *op) {
 }
 
 // Rows for each kernel with a scale per row, too.
-static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 3},    {33, 31},  {19, 128}, {2, 500},
-                                    {2, 769},   {3, 1023},  {2, 4096}, {2, 5125}, {3, 8192}, {1, 14336},
-                                    {1, 32768}, {1, 65537}, {300, 16}, {0, 64},   {3, 0}};
+static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 3},     {33, 31},  {19, 128}, {2, 500},
+                                    {2, 769},   {3, 1023},  {2, 4096},  {2, 5125}, {3, 8192}, {1, 14336},
+                                    {1, 32768}, {1, 65537}, {2, 40001}, {300, 16}, {0, 64},   {3, 0}};
 static const int64_t bench[][4] = {{1, 4096},    {8, 14336},    {512, 4096},   {2048, 11008},
                                    {8192, 4096}, {4096, 14336}, {16384, 8192}, {3001, 5125}};
 
@@ -351,4 +403,5 @@ const OpsDef ops_silu_mul = {
     .slack = 16,
     OPS_CASES(shapes, bench),
     OPS_KERNELS("silu_mul", kernel_names),
+    .shared = kernel_shared,
 };

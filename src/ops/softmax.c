@@ -4,11 +4,15 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "ops/chunks.h"
 #include "ops/cpu.h"
 #include "ops/narrow.h"
+#include "ops/parts.h"
 
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                        "sol_softmax_narrow_" #kind,
+#define ROUNDS(in, kind, rounds, blocks)        "sol_softmax_rounds_" #kind "_" #rounds,
+#define PARTS(in)                               "sol_softmax_" #in "_parts",
 #define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
 #define APART(in, threads, chunks, rows)        "sol_softmax_" #in "_apart_" #threads "x" #chunks,
 #define SHARED(in, threads, chunks, cluster, blocks)                                                         \
@@ -21,6 +25,8 @@ const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
+#define ROUNDS(in, kind, rounds, blocks)                0,
+#define PARTS(in)                                       PARTS_SHARED,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define APART(in, threads, chunks, rows)                0,
 #define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
@@ -36,6 +42,8 @@ typedef struct Variant {
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
+#define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
+#define PARTS(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
 #define APART(in, threads, chunks, rows)                {in, threads, chunks, rows, 1, true},
 #define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
@@ -178,8 +186,9 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
   for (int i = 0; i < SOFTMAX_KERNELS; i++) {
     const Variant *v = &variants[i];
     if (v->in != in || (v->apart && v->chunks && alike) || (!v->apart && !alike)) continue;
+    bool spread = v->chunks || v->cluster == 1 || chunks >= (int64_t)v->threads * v->cluster;
     bool holds = !v->chunks || (int64_t)v->threads * v->chunks * v->cluster >= chunks;
-    if (holds && ops_has_kernel(ctx, def, i)) return i;
+    if (holds && spread && ops_has_kernel(ctx, def, i)) return i;
   }
   return 0; // nothing could be loaded: ops_launch says why
 }
@@ -207,6 +216,47 @@ static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, SoftmaxParams
   return ops_launch(ctx, def, &l, stream);
 }
 
+// Short rows that go through registers faster than through shared memory: those of whole chunks on 16 bytes, and those that are apart.
+static bool in_rounds(const SoftmaxParams *p, int in) {
+  bool whole = p->n * in % 16 == 0 && elementwise_aligned(p->x, p->x_stride, 16);
+  return narrow_holds(p->n, NARROW_SOFTMAX) && (whole || p->x_stride != p->n * in);
+}
+
+// Short rows in registers, some lanes a row: chunks are the buffer's, so a row off its alignment has parts of one more.
+// Of the kernels the one that leaves the fewest places empty, and then the one with the most chunks a lane. False: rows are
+// too long.
+static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
+  enum { SIZES = 4, LANES = 32 };
+  static const int rounds[SIZES] = {5, 3, 2, 1};
+#define OF_KIND(kind)                                                                                        \
+  {                                                                                                          \
+    SOFTMAX_ROUNDS_##kind##_5, SOFTMAX_ROUNDS_##kind##_3, SOFTMAX_ROUNDS_##kind##_2,                         \
+        SOFTMAX_ROUNDS_##kind##_1                                                                            \
+  }
+  static const int kernels[3][SIZES] = {OF_KIND(FP32), OF_KIND(FP16), OF_KIND(BF16)};
+  int64_t chunks = chunks_of(p->x, p->x_stride, p->n, in), least = INT64_MAX;
+  for (int i = 0; i < SIZES; i++) {
+    int64_t threads = chunks_threads(chunks, rounds[i]);
+    if (threads > LANES || threads * rounds[i] >= least) continue;
+    least = threads * rounds[i];
+    p->lane_bits = chunks_launch(threads, (int64_t)p->m, l);
+    l->kernel = kernels[p->x_kind == KIND_FP32 ? 0 : p->x_kind == KIND_FP16 ? 1 : 2][i];
+  }
+  return least != INT64_MAX;
+}
+
+// Rows that no cluster holds, in parts all over the GPU. False: they are not, or the output may not be used for posts.
+static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
+  enum { ENOUGH = 1 << 20 }; // bytes: clusters are faster up to here
+  int64_t bytes = p->n * in, parts = bytes > ENOUGH ? parts_held(ctx, bytes) : 0;
+  l->kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
+  if (!parts || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
+  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
+  l->shared = (uint32_t)(p->parts.length * in);
+  parts_launch(&p->parts, l);
+  return true;
+}
+
 SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, SoftmaxParams p,
                          SolStream stream) {
   int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
@@ -217,6 +267,12 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   p.y_stride = ys * out, p.x_stride = xs * in;
   p.x_kind = ops_kind(a->dtype), p.y_kind = ops_kind(out_of(a));
   p.wide = alike;
+  OpsLaunch own = {.cluster = 1, .early = true, .params = &p, .bytes = sizeof p};
+  if (in == out && alike && in_rounds(&p, in) && rounds_plan(&p, in, &own)) {
+    p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
+    return ops_launch(ctx, def, &own, stream);
+  }
+  if (alike && parts_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
   int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
   const Variant *v = &variants[kernel];
