@@ -402,28 +402,6 @@ INLINE void embedding_staged(const EmbeddingParams *p, int convert, int in, int 
   }
 }
 
-// Words at any address, one at a time: neighbouring lanes on neighbouring words, a warp on `lines` whole lines of y; the
-// words of x may be at any offset from a line. per_row is a multiple of 32.
-INLINE void embedding_words(const EmbeddingParams *p, int lines) {
-  EmbeddingPlace at;
-  if (!embedding_place(p, &at, 4 * lines, 1)) return;
-  int lane = threadIdx.x % 32, head = (int)((uint32_t)(uintptr_t)at.y / 4 % 32);
-  int64_t first = (int64_t)(at.thread - lane) * lines + lane - head;
-  uint64_t n = (uint64_t)p->n / 4;
-  uint32_t v[16];
-#pragma unroll
-  for (int k = 0; k < lines; k++) {
-    int64_t c = first + k * 32;
-    v[k] = at.x && (uint64_t)c < n ? ((const uint32_t *)at.x)[c] : 0;
-  }
-  embedding_fetch(p, &at, 4 * lines, 1);
-#pragma unroll
-  for (int k = 0; k < lines; k++) {
-    int64_t c = first + k * 32;
-    if ((uint64_t)c < n) ((uint32_t *)at.y)[c] = v[k];
-  }
-}
-
 // y's row by pieces on their own boundaries, `pieces` a thread, and what is left at both ends by the first threads, an
 // element of each end. There are at least as many threads on a row as a piece has elements.
 INLINE void embedding_convert(const EmbeddingParams *p, int in, int out, int pieces) {
