@@ -10,6 +10,7 @@
 typedef struct WordKind {
   int in, out, convert;
   int x_kind, y_kind; // where it does; not literals
+  int stream;         // y is stored so that L2 keeps x; not a literal
 } WordKind;
 
 // What a lane has of a row: words some columns apart, a constant, the first of which may lie before the row.
@@ -48,6 +49,22 @@ INLINE WordPair word_load(const WordRow &r, WordKind c, int k, int step) {
   return w;
 }
 
+// All words of a lane, `steps` of them. Where the words of a warp's rows are words of x, too, each is one load, and is in `low` alone. All
+// lanes of a warp call it.
+INLINE void word_load_all(WordKind c, const WordRow &r, int steps, int step, WordPair *v) {
+  bool words = !r.x || !(((uintptr_t)r.x ^ (uintptr_t)r.y) & 2);
+  if (!c.convert && c.out == 2 && __all_sync(~0u, words)) {
+#pragma unroll
+    for (int k = 0; k < steps; k++) {
+      bool wanted = r.x && word_inside(r, k, step);
+      v[k].low = wanted ? element_load(r.x, k * step / 2, 4) : 0, v[k].high = 0;
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < steps; k++) v[k] = word_load(r, c, k, step);
+  }
+}
+
 INLINE uint32_t word_of_pair(WordKind c, WordPair w) { return c.out == 4 ? w.low : w.low | w.high << 16; }
 
 INLINE float element_float(WordKind c, uint32_t u) {
@@ -56,7 +73,8 @@ INLINE float element_float(WordKind c, uint32_t u) {
 }
 
 INLINE void word_put(WordKind c, const WordRow &r, int k, int step, uint32_t u) {
-  if (word_inside(r, k, step)) *(uint32_t *)(r.y + k * step * c.out) = u;
+  if (word_inside(r, k, step) && c.stream) __stcs((uint32_t *)(r.y + k * step * c.out), u);
+  if (word_inside(r, k, step) && !c.stream) *(uint32_t *)(r.y + k * step * c.out) = u;
 }
 
 INLINE void word_store(WordKind c, const WordRow &r, int k, int step, WordPair w) {

@@ -177,6 +177,7 @@ static void embed_many(SolBackend backend, int64_t n) {
 
 static void embed_many_rows(SolBackend backend) {
   embed_many(backend, 21);
+  embed_many(backend, 57);
   embed_many(backend, 301);
 }
 

@@ -32,7 +32,7 @@ INLINE float2 pair_floats(WordKind c, uint32_t u) { return c.in == 4 ? make_floa
 // The rows themselves where their words are others than y's: loaded once more, from L1.
 INLINE void embed_copy(WordKind c, int n, const char *x, char *to, int lane, int lanes, int steps, bool there) {
   const int step = lanes * 2;
-  WordRow r = word_row(c, n, x, to, lane, lanes < 8 ? 4 * lanes : 32);
+  WordRow r = word_row(c, n, x, to, lane, min(32, 4 * lanes));
   int64_t edge = word_edge(c, n, to, lane);
   if (!there) r.last = -1, edge = -1;
 #pragma unroll
@@ -40,19 +40,19 @@ INLINE void embed_copy(WordKind c, int n, const char *x, char *to, int lane, int
   edge_store(c, to, edge, edge_load(c, x, edge));
 }
 
-INLINE void embed_row(const EmbedParams *p, WordKind c, const float *weights, const char *x, uint64_t row, int lane, int lanes, int steps,
-                      bool there) {
+INLINE void embed_row(const EmbedParams *p, WordKind c, const float *weights, const char *x, char *y, char *second, int lane, int lanes,
+                      int steps, bool there) {
   const int per = 4 / c.out, step = lanes * per;
-  char *y = (char *)p->y + (int64_t)row * p->y_stride, *second = (char *)p->second + (int64_t)row * p->second_stride;
-  WordRow r = word_row(c, p->n, x, y, lane, lanes < 8 ? 4 * lanes : 32);
+  WordRow r = word_row(c, p->n, x, y, lane, min(32, 4 * lanes));
   int64_t edge = word_edge(c, p->n, y, lane);
   if (!there) r.last = -1, edge = -1;
   uint32_t u[16], end = edge_load(c, x, edge);
-#pragma unroll
-  for (int k = 0; k < steps; k++) u[k] = word_of_pair(c, word_load(r, c, k, step));
+  WordPair v[16];
+  word_load_all(c, r, steps, step, v);
   float sum = 0;
 #pragma unroll
   for (int k = 0; k < steps; k++) {
+    u[k] = word_of_pair(c, v[k]);
     float2 f = pair_floats(c, u[k]);
     sum = fmaf(f.x, f.x, sum);
     if (per == 2) sum = fmaf(f.y, f.y, sum);
@@ -75,91 +75,107 @@ INLINE void embed_row(const EmbedParams *p, WordKind c, const float *weights, co
     if (!word_inside(r, k, step)) continue;
     float2 f = pair_floats(c, u[k]), by = per == 2 ? *(const float2 *)(w + k * step) : make_float2(w[k * step], 0);
     f.x *= by.x * scale, f.y *= by.y * scale;
-    *(uint32_t *)(r.y + k * step * c.out) = per == 2 ? narrow2(f.x, f.y, c.y_kind) : __float_as_uint(f.x);
+    word_put(c, r, k, step, per == 2 ? narrow2(f.x, f.y, c.y_kind) : __float_as_uint(f.x));
   }
   if (per == 2 && edge >= 0) store_one(y, edge, c.y_kind, element_float(c, end) * (weights[edge] * scale));
 }
 
-// A warp has some rows after another, whose ids its lanes read, one each.
-INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights, const char *from, int lanes, int steps) {
+// Where a warp puts its rows of y (0) and the rows themselves (1) together: as far beyond 128 bytes as in the tensor.
+INLINE char *embed_span(const EmbedParams *p, const char *at, int which) {
+  return narrow_memory + p->spans + (threadIdx.x / 32 * 2 + which) * p->span + ((uint32_t)(uintptr_t)at & 127);
+}
+
+// Such a span back, 16 bytes at a time.
+INLINE void embed_send(char *to, const char *from, int bytes, int size) {
+  int lane = threadIdx.x % 32, head = min((int)(-(uint32_t)(uintptr_t)to & 15), bytes), body = (bytes - head) & ~15, tail = head + body;
+  for (int i = head + lane * 16; i < tail; i += 512) *(uint4 *)(to + i) = *(const uint4 *)(from + i);
+  if (lane * size < head) move_one(to + lane * size, from + lane * size, size);
+  if (tail + lane * size < bytes) move_one(to + tail + lane * size, from + tail + lane * size, size);
+}
+
+// A warp has some rows after another, whose ids its lanes read, one each. spans: y and the rows themselves are dense.
+INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights, const char *from, bool spans, int lanes, int steps) {
   int lane = threadIdx.x % lanes, slot = threadIdx.x % 32 / lanes;
   uint64_t begin = thread_index() / 32 * p->warp_rows;
   int rows = begin < p->m ? (int)min((uint64_t)p->warp_rows, p->m - begin) : 0;
+  char *y = (char *)p->y + (int64_t)begin * p->y_stride, *second = (char *)p->second + (int64_t)begin * p->second_stride;
+  char *to = spans ? embed_span(p, y, 0) : y, *copy = spans ? embed_span(p, second, 1) : second;
 #pragma unroll 1
   for (int row = slot; row - slot < rows; row += 32 / lanes) {
     const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)from, row % 32);
-    embed_row(p, c, weights, x, begin + row, lane, lanes, steps, row < rows);
+    embed_row(p, c, weights, x, to + row * p->y_stride, copy + row * p->second_stride, lane, lanes, steps, row < rows);
   }
+  if (!spans) return;
+  __syncwarp();
+  embed_send(y, to, rows * (int)p->y_stride, c.out);
+  if (p->second) embed_send(second, copy, rows * (int)p->second_stride, c.out);
 }
 
-INLINE void embed_rows(const EmbedParams *p, int kind, bool few) {
+enum { EMBED_SPANS, EMBED_ANY, EMBED_MANY }; // lanes that share a warp, dense rows; any; many words of a lane
+INLINE void embed_rows(const EmbedParams *p, int kind, int which) {
   const int size = kind == KIND_FP32 ? 4 : 2;
-  const WordKind c = {size, size, 0, kind, kind};
+  const WordKind c = {size, size, 0, kind, kind, which != EMBED_SPANS && p->stream};
   float *weights = (float *)narrow_memory;
   begin_kernel();
   int lane = threadIdx.x % 32;
   const char *from = lane < p->warp_rows ? embed_from(p, thread_index() / 32 * p->warp_rows + lane) : NULL;
   embed_weights(p, weights, 4 / size);
   __syncthreads();
+  switch (p->words) {
 #define EMBED_ROWS(number, lanes, steps)                                                                               \
-  case number: embed_rows_of(p, c, weights, from, lanes, steps); break;
-  if (few) switch (p->words) {
+  case number:                                                                                                         \
+    if (which == EMBED_MANY ? (steps) > 8 : which == EMBED_ANY ? (steps) <= 8 : (lanes) < 32)                          \
+      embed_rows_of(p, c, weights, from, which == EMBED_SPANS, lanes, steps);                                          \
+    break;
 #include "embed_rows.def"
-    }
-#define EMBED_ROWS(number, lanes, steps)                                                                               \
-  case number: embed_rows_of(p, c, weights, from, lanes, steps); break;
-  if (!few) switch (p->words) {
-#include "embed_rows_long.def"
-    }
+  }
 }
 
 // ---- Rows of a few elements, dense in y and in the rows themselves: both are spans that a block puts together in shared memory.
 
-INLINE NarrowTile embed_span(const EmbedParams *p, void *tensor, int place, uint64_t first, int size) {
-  int rows = (int)min((uint64_t)(EMBED_THREADS * EMBED_TINY_EACH), p->m - first);
+INLINE NarrowTile embed_tile(const EmbedParams *p, void *tensor, int place, uint64_t first, int size) {
+  int rows = (int)min((uint64_t)(2 * EMBED_THREADS), p->m - first);
   NarrowTile t = {(char *)tensor + (int64_t)first * p->n * size, place, p->n * size, p->n * size, rows, p->n * size, false};
   t.place += (int)((uint32_t)(uintptr_t)t.at & 15);
   return t;
 }
 
-INLINE void embed_tiny_row(const EmbedParams *p, int kind, const float *weights, const TinyRow &r, const char *from, char *y, char *second) {
+INLINE void embed_tiny_row(const EmbedParams *p, int kind, const float *weights, Vec v[2]) {
   const int size = kind == KIND_FP32 ? 4 : 2, most = TINY_BYTES / size;
-  Vec v[2];
   float f[16], sum = 0;
-  tiny_take(r, from, size, v);
   widen(&v[0], kind, size, f), widen(&v[1], kind, size, f + most / 2);
 #pragma unroll
-  for (int e = 0; e < most; e++) sum = e < p->n ? fmaf(f[e], f[e], sum) : sum;
+  for (int e = 0; e < most; e++) {
+    if (e >= p->n) break;
+    sum = fmaf(f[e], f[e], sum);
+  }
   float scale = rsqrtf(fmaf(sum, p->over_n, p->eps));
 #pragma unroll
   for (int e = 0; e < most; e++) {
     if (e >= p->n) break;
-    store_one(y, e, kind, f[e] * (weights[e] * scale));
-    if (second && size == 4) ((uint32_t *)second)[e] = v[e / 4].u[e % 4];
-    if (second && size == 2) ((uint16_t *)second)[e] = v[e / 8].h[e % 8];
+    f[e] *= weights[e] * scale;
   }
+  narrow(&v[0], kind, size, f), narrow(&v[1], kind, size, f + most / 2);
 }
 
 INLINE void embed_tiny(const EmbedParams *p, int kind) {
-  const int size = kind == KIND_FP32 ? 4 : 2, most = EMBED_THREADS * EMBED_TINY_EACH;
+  const int size = kind == KIND_FP32 ? 4 : 2, most = 2 * EMBED_THREADS;
   float *weights = (float *)narrow_memory;
   uint64_t first = block_index() * most;
+  int row = 2 * threadIdx.x;
   begin_kernel();
   if (first >= p->m) return;
-  const char *from[EMBED_TINY_EACH];
-#pragma unroll
-  for (int k = 0; k < EMBED_TINY_EACH; k++) from[k] = embed_from(p, first + threadIdx.x + k * EMBED_THREADS);
+  const char *from[2] = {embed_from(p, first + row), embed_from(p, first + row + 1)};
   embed_weights(p, weights, 1);
-  NarrowTile y = embed_span(p, p->y, 64, first, size), second = embed_span(p, p->second, 80 + most * p->n * size, first, size);
-  TinyRow r[EMBED_TINY_EACH];
-#pragma unroll
-  for (int k = 0; k < EMBED_TINY_EACH; k++) r[k] = tiny_load(from[k], p->n * size, size, (const char *)p->table, p->table_end);
+  NarrowTile y = embed_tile(p, p->y, 64, first, size), second = embed_tile(p, p->second, 80 + most * p->n * size, first, size);
+  TinyTable table = {(const char *)p->table, p->table_end, p->n * size, size};
+  Vec v[2][2];
+  tiny_load(table, from, v);
   __syncthreads();
-#pragma unroll
-  for (int k = 0; k < EMBED_TINY_EACH; k++) {
-    int row = threadIdx.x + k * EMBED_THREADS;
-    if (row < y.rows)
-      embed_tiny_row(p, kind, weights, r[k], from[k], narrow_row(y, row), p->second ? narrow_row(second, row) : NULL);
+  if (row < y.rows) {
+    if (p->second) tiny_put(narrow_row(second, row), v[0], v[1], p->n, size, row + 1 < y.rows);
+    embed_tiny_row(p, kind, weights, v[0]), embed_tiny_row(p, kind, weights, v[1]);
+    tiny_put(narrow_row(y, row), v[0], v[1], p->n, size, row + 1 < y.rows);
   }
   __syncthreads();
   narrow_send(y, size);

@@ -9,7 +9,6 @@
 #define BODY_STAGED_TO(in, out)  embedding_staged(&p, 1, in, out)
 #define BODY_WORDS(in, out, convert, lines) embedding_words(&p, in, out, convert, lines)
 #define BODY_ROWS(in, out, convert) embedding_rows(&p, in, out, convert)
-#define BODY_CHUNKS(...) embedding_chunks(&p)
 #define BODY_TINY(in, out, convert) embedding_tiny(&p, in, out, convert)
 #define BODY_CONVERT(in, out, pieces) embedding_convert(&p, in, out, pieces)
 #define BODY_CONVERT_SHORT(each) embedding_convert_short(&p, each)

@@ -8,8 +8,7 @@
 enum {
   EMBEDDING_THREADS = 128, // of a block
   EMBEDDING_PIECES = 4,    // a thread, where elements are converted
-  EMBEDDING_LINES = 8,     // lines of 128 bytes a warp, where a thread moves words; twice as many of a table in L2
-  EMBEDDING_TINY_EACH = 4  // rows of a few elements that a thread has
+  EMBEDDING_LINES = 8      // lines of 128 bytes a warp, where a thread moves words; twice as many of a table in L2
 };
 
 typedef struct EmbeddingParams {
@@ -28,7 +27,7 @@ typedef struct EmbeddingParams {
   int32_t x_kind, y_kind;     // where it is converted
   int32_t near;               // staged: x goes through L1, where many rows are of few ids
   int32_t lines;              // SHIFT: a warp has whole lines of y
-  int32_t x_bytes;            // ROWS, CHUNKS: of a row of x
+  int32_t stream;             // y is stored so that L2 keeps x
   int32_t tiny;               // TINY: the launcher's
   int32_t words, warp_rows;   // ROWS: the number in embedding_rows.def, and the rows of a warp, 32 at most
   int32_t staged, pitch;      // rows of a block in shared memory, and the bytes from one to the next
