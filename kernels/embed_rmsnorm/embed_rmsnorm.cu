@@ -9,9 +9,8 @@
 #define EMBED(T, name, blocks, body)                                                                                   \
   KERNEL __launch_bounds__(EMBED_THREADS, blocks) sol_embed_rmsnorm_##T##_##name(const __grid_constant__ EmbedParams p) { body; }
 #define EMBED_TYPE(T)                                                                                                  \
-  EMBED(T, rows, 8, embed_rows(&p, TYPE_##T, EMBED_ANY))                                                               \
-  EMBED(T, spans, 8, embed_rows(&p, TYPE_##T, EMBED_SPANS))                                                            \
-  EMBED(T, long_rows, 5, embed_rows(&p, TYPE_##T, EMBED_MANY))                                                         \
+  EMBED(T, rows, 8, embed_rows(&p, TYPE_##T, true))                                                                    \
+  EMBED(T, long_rows, 5, embed_rows(&p, TYPE_##T, false))                                                              \
   EMBED(T, tiny, 8, embed_tiny(&p, TYPE_##T))
 EMBED_TYPE(f)
 EMBED_TYPE(h)

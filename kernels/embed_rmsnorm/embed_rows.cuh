@@ -80,41 +80,23 @@ INLINE void embed_row(const EmbedParams *p, WordKind c, const float *weights, co
   if (per == 2 && edge >= 0) store_one(y, edge, c.y_kind, element_float(c, end) * (weights[edge] * scale));
 }
 
-// Where a warp puts its rows of y (0) and the rows themselves (1) together: as far beyond 128 bytes as in the tensor.
-INLINE char *embed_span(const EmbedParams *p, const char *at, int which) {
-  return narrow_memory + p->spans + (threadIdx.x / 32 * 2 + which) * p->span + ((uint32_t)(uintptr_t)at & 127);
-}
-
-// Such a span back, 16 bytes at a time.
-INLINE void embed_send(char *to, const char *from, int bytes, int size) {
-  int lane = threadIdx.x % 32, head = min((int)(-(uint32_t)(uintptr_t)to & 15), bytes), body = (bytes - head) & ~15, tail = head + body;
-  for (int i = head + lane * 16; i < tail; i += 512) *(uint4 *)(to + i) = *(const uint4 *)(from + i);
-  if (lane * size < head) move_one(to + lane * size, from + lane * size, size);
-  if (tail + lane * size < bytes) move_one(to + tail + lane * size, from + tail + lane * size, size);
-}
-
-// A warp has some rows after another, whose ids its lanes read, one each. spans: y and the rows themselves are dense.
-INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights, const char *from, bool spans, int lanes, int steps) {
+// A warp has some rows after another, whose ids its lanes read, one each.
+INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights, const char *from, int lanes, int steps) {
   int lane = threadIdx.x % lanes, slot = threadIdx.x % 32 / lanes;
   uint64_t begin = thread_index() / 32 * p->warp_rows;
   int rows = begin < p->m ? (int)min((uint64_t)p->warp_rows, p->m - begin) : 0;
-  char *y = (char *)p->y + (int64_t)begin * p->y_stride, *second = (char *)p->second + (int64_t)begin * p->second_stride;
-  char *to = spans ? embed_span(p, y, 0) : y, *copy = spans ? embed_span(p, second, 1) : second;
 #pragma unroll 1
-  for (int row = slot; row - slot < rows; row += 32 / lanes) {
-    const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)from, row % 32);
-    embed_row(p, c, weights, x, to + row * p->y_stride, copy + row * p->second_stride, lane, lanes, steps, row < rows);
+  for (int i = slot; i - slot < rows; i += 32 / lanes) {
+    const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)from, i % 32);
+    int64_t row = (int64_t)begin + i;
+    embed_row(p, c, weights, x, (char *)p->y + row * p->y_stride, (char *)p->second + row * p->second_stride, lane, lanes, steps, i < rows);
   }
-  if (!spans) return;
-  __syncwarp();
-  embed_send(y, to, rows * (int)p->y_stride, c.out);
-  if (p->second) embed_send(second, copy, rows * (int)p->second_stride, c.out);
 }
 
-enum { EMBED_SPANS, EMBED_ANY, EMBED_MANY }; // lanes that share a warp, dense rows; any; many words of a lane
-INLINE void embed_rows(const EmbedParams *p, int kind, int which) {
+// few: up to 8 words of a lane; the others have a kernel of their own, whose threads have more registers.
+INLINE void embed_rows(const EmbedParams *p, int kind, bool few) {
   const int size = kind == KIND_FP32 ? 4 : 2;
-  const WordKind c = {size, size, 0, kind, kind, which != EMBED_SPANS && p->stream};
+  const WordKind c = {size, size, 0, kind, kind, 0};
   float *weights = (float *)narrow_memory;
   begin_kernel();
   int lane = threadIdx.x % 32;
@@ -124,8 +106,7 @@ INLINE void embed_rows(const EmbedParams *p, int kind, int which) {
   switch (p->words) {
 #define EMBED_ROWS(number, lanes, steps)                                                                               \
   case number:                                                                                                         \
-    if (which == EMBED_MANY ? (steps) > 8 : which == EMBED_ANY ? (steps) <= 8 : (lanes) < 32)                          \
-      embed_rows_of(p, c, weights, from, which == EMBED_SPANS, lanes, steps);                                          \
+    if (few == ((steps) <= 8)) embed_rows_of(p, c, weights, from, lanes, steps);                                       \
     break;
 #include "embed_rows.def"
   }

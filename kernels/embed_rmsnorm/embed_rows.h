@@ -17,9 +17,7 @@ typedef struct EmbedParams {
   int64_t vocab;
   int32_t *bad; // NULL: no flag
   int32_t n, wide_ids, weight_kind;
-  int32_t stream; // outputs are stored so that L2 keeps the table
   float eps, offset, over_n;
-  int32_t spans, span;      // in shared memory, behind the weights: where a warp's rows are put together, and how far apart
   int32_t words, warp_rows; // the number in embed_rows.def, and the rows of a warp, 32 at most
 } EmbedParams;
 

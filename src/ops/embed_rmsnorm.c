@@ -2,25 +2,22 @@
 #include "kernels/embed_rmsnorm/embed_rows.h"
 #include "ops/embedding.h"
 #include "ops/norm.h"
-#include <stdlib.h>
 
 #include <math.h>
 
-// Of each type: rows that start anywhere, dense short ones, longer ones, rows of a few elements.
+// Of each type: rows that start anywhere, longer ones, rows of a few elements.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
-  EMBED_SPANS,
   EMBED_LONG,
   EMBED_TINY,
-  EMBED_PER_TYPE = 4,
+  EMBED_PER_TYPE = 3,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
 #define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
-  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_spans", "sol_embed_rmsnorm_" #T "_long_rows",   \
-      "sol_embed_rmsnorm_" #T "_tiny",
+  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
     EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
@@ -100,8 +97,7 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
 }
 
 // Words of a row and of what lies before it up to the boundary at which its first lane starts.
-static bool set_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, bool dense, EmbedParams *p,
-                     OpsLaunch *l) {
+static bool set_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParams *p, OpsLaunch *l) {
   static const struct {
     int lanes, steps;
   } rows[] = {
@@ -115,27 +111,11 @@ static bool set_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, bool dense
     int64_t turns = a->m / (turn * 96 * ctx->sms); // warps: at least twice what SMs hold
     p->words = (int32_t)k;
     p->warp_rows = (int32_t)(turn * (turns < 1 ? 1 : cpu_min(turns, 32 / turn)));
-    l->kernel = rows[k].steps > 8             ? EMBED_LONG
-                : dense && rows[k].lanes < 32 ? EMBED_SPANS
-                                              : EMBED_ROWS_KERNEL;
+    l->kernel = rows[k].steps > 8 ? EMBED_LONG : EMBED_ROWS_KERNEL;
     l->shared = (uint32_t)(4 / size * (a->n | 1) * 4);
-    if (l->kernel != EMBED_SPANS) return true;
-    enum { SPAN = 2048 }; // bytes of a warp's rows at most, unless those that it has at once are more
-    int64_t most = SPAN / (a->n * size) / turn * turn;
-    if (p->warp_rows > most) p->warp_rows = (int32_t)(most > turn ? most : turn);
-    p->spans = (int32_t)(ops_ceil_div(l->shared, 128) * 128);
-    p->span = (int32_t)(ops_ceil_div(p->warp_rows * a->n * size + 128, 128) * 128);
-    l->shared = (uint32_t)(p->spans + EMBED_THREADS / 32 * 2 * p->span);
     return true;
   }
   return false;
-}
-
-// The table stays in L2 if what is written is evicted first; it is more than L2 holds.
-static bool is_streamed(const SolEmbedRmsnorm *a, const EmbedParams *p) {
-  enum { TABLE = 24 << 20, WRITTEN = 64 << 20 };
-  double written = (double)a->m * (double)(a->n * ops_size(a->dtype)) * (a->embedded ? 2 : 1);
-  return (double)a->vocab * (double)p->table_stride <= TABLE && written >= WRITTEN;
 }
 
 // All on 16 bytes: norm.c has kernels for whole chunks, if rows are more than a few of them.
@@ -152,9 +132,9 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
   int64_t size = ops_size(a->dtype), bytes = a->n * size;
   enum { TINY_ROWS = 2 * EMBED_THREADS };
   bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
-  enum { LONG_FP32 = 1024 }; // longer rows of fp32 are faster with norm.c's kernels (measured)
+  // Dense rows that are shorter, and longer ones of fp32, are faster with norm.c's kernels (measured).
+  enum { SHORT = 64, LONG_FP32 = 1024 };
   if (norm->out != a->dtype || is_aligned(a, p, norm) || (size == 4 && bytes > LONG_FP32)) return false;
-  p->stream = getenv("SOL_STREAM") ? atoi(getenv("SOL_STREAM")) : is_streamed(a, p);
   l->block = EMBED_THREADS;
   int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
   if (bytes <= TINY_BYTES && dense) {
@@ -162,7 +142,8 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
     l->shared = (uint32_t)(96 + 2 * TINY_ROWS * bytes);
     ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, TINY_ROWS), 1);
   } else {
-    if (!set_rows(ctx, a, dense && !getenv("SOL_NOSPANS"), p, l)) return false;
+    if (dense && bytes < SHORT) return false;
+    if (!set_rows(ctx, a, p, l)) return false;
     ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->warp_rows) * 32, EMBED_THREADS);
   }
   l->kernel += type * EMBED_PER_TYPE;
@@ -198,8 +179,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   EmbedParams p = params_of(a, &norm);
   OpsLaunch l = {
       .early = ops_has_kernel(ctx, &ops_embed_rmsnorm, NORM_f_big), .params = &p, .bytes = sizeof p};
-  if (!getenv("SOL_NOLOOK") && plan_rows(ctx, a, &norm, &p, &l))
-    return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
+  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   NormCall call = norm_call(&norm);
   call.p.second = a->embedded;
   call.p.second_stride = ops_stride(a->embedded_stride, a->n) * ops_size(a->dtype);

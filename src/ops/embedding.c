@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
 #include "ops/cpu.h"
-#include <stdlib.h>
 
 const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 #define EMBEDDING(name, ...) #name,
@@ -279,7 +278,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
                        .x_stride = r->x_stride * size,
                        .wide_ids = r->id_dtype == SOL_INT64,
                        .x_kind = ops_kind(r->dtype),
-                       .stream = getenv("SOL_STREAM") ? atoi(getenv("SOL_STREAM")) : is_streamed(r),
+                       .stream = is_streamed(r),
                        .y_kind = ops_kind(r->out_dtype)};
   if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
   OpsLaunch l = {
