@@ -108,6 +108,81 @@ static void gather_in_bad_order(SolBackend backend) {
 
 ON_EACH_BACKEND(gather_in_bad_order)
 
+// Of many rows a warp takes several after another; for a GPU of one SM these are many. Short rows of several classes, odd and not; some ids
+// are bad.
+static void gather_many(SolBackend backend, int64_t n) {
+  enum { M = 5000, ROWS = 60 };
+  SolContext *ctx = open_backend(backend);
+  if (!ctx) return;
+  ctx->sms = 1;
+  size_t bytes = (size_t)(M * n) * 2;
+  uint16_t *x = malloc((size_t)(ROWS * n) * 2), *y = calloc(1, bytes);
+  int32_t *ids = malloc(sizeof *ids * M);
+  CHECK(x && y && ids);
+  for (int64_t i = 0; i < ROWS * n; i++) x[i] = (uint16_t)(i * 7 + 1);
+  for (int i = 0; i < M; i++) ids[i] = (i * 31 + i / 7) % (ROWS + 1); // ROWS: none
+  SolGather a = {.m = M, .n = n, .rows = ROWS, .dtype = SOL_BF16};
+  a.x = upload(ctx, x, (size_t)(ROWS * n) * 2), a.ids = upload(ctx, ids, sizeof *ids * M);
+  a.y = upload(ctx, y, bytes);
+  CHECK_INT(sol_gather(ctx, &a, NULL), SOL_OK);
+  download(ctx, y, a.y, bytes);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < M * n; i++) {
+    int32_t id = ids[i / n];
+    wrong += y[i] != (id < ROWS ? x[id * n + i % n] : 0);
+  }
+  CHECK_INT(wrong, 0);
+  release(ctx, a.x), release(ctx, a.ids);
+  free(x), free(y), free(ids);
+  sol_context_destroy(ctx);
+}
+
+static void gather_many_rows(SolBackend backend) {
+  gather_many(backend, 9);   // a thread has a row
+  gather_many(backend, 21);  // some lanes do, by words
+  gather_many(backend, 301); // a warp does
+  gather_many(backend, 64);  // by 16 bytes
+}
+
+ON_EACH_BACKEND(gather_many_rows)
+
+// The same for embed_rmsnorm, whose rows must come out as they do where a warp has one alone.
+static void embed_many(SolBackend backend, int64_t n) {
+  enum { M = 3500, ROWS = 40 };
+  SolContext *ctx = open_backend(backend);
+  if (!ctx) return;
+  int sms = ctx->sms;
+  size_t bytes = (size_t)(M * n) * 2;
+  uint16_t *x = malloc((size_t)(ROWS * n) * 2), *y[2] = {calloc(1, bytes), calloc(1, bytes)};
+  int32_t *ids = malloc(sizeof *ids * M);
+  CHECK(x && y[0] && y[1] && ids);
+  for (int64_t i = 0; i < ROWS * n; i++) x[i] = (uint16_t)(0x3f00 + i % 255); // 0.5 to 2
+  for (int i = 0; i < M; i++) ids[i] = (i * 31 + i / 7) % (ROWS + 1);
+  SolEmbedRmsnorm a = {.m = M, .n = n, .vocab = ROWS, .dtype = SOL_BF16, .eps = 1e-5f};
+  a.table = upload(ctx, x, (size_t)(ROWS * n) * 2), a.ids = upload(ctx, ids, sizeof *ids * M);
+  for (int few = 0; few < 2; few++) {
+    ctx->sms = few ? sms : 1;
+    a.y = upload(ctx, y[few], bytes);
+    CHECK_INT(sol_embed_rmsnorm(ctx, &a, NULL), SOL_OK);
+    download(ctx, y[few], a.y, bytes);
+  }
+  CHECK(!memcmp(y[0], y[1], bytes));
+  int64_t zeros = 0, bad = 0;
+  for (int64_t i = 0; i < M * n; i++) zeros += !y[0][i], bad += ids[i / n] == ROWS;
+  CHECK_INT(zeros, bad);
+  release(ctx, a.table), release(ctx, a.ids);
+  free(x), free(y[0]), free(y[1]), free(ids);
+  sol_context_destroy(ctx);
+}
+
+static void embed_many_rows(SolBackend backend) {
+  embed_many(backend, 21);
+  embed_many(backend, 57);
+  embed_many(backend, 301);
+}
+
+ON_EACH_BACKEND(embed_many_rows)
+
 // Ids that the call right before writes: on a GPU the next kernel is there already, and has looked at the old
 // ones. Each call's rows must be those of its own ids, and its flag too. Rows of several classes of length.
 static void embed_ids_just_written(SolBackend backend, int64_t n) {

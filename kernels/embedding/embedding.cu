@@ -1,5 +1,5 @@
 // y[i] = x[ids[i]]: embedding, and gather of rows.
-#include "embedding.cuh"
+#include "embedding_rows.cuh"
 
 #define BODY_WIDE(chunks)        embedding_wide(&p, chunks)
 #define BODY_SHIFT(size, chunks) embedding_shift(&p, size, chunks)
@@ -7,7 +7,9 @@
 #define BODY_SHORT(size, each)   embedding_short(&p, size, each)
 #define BODY_STAGED(size)        embedding_staged(&p, 0, size, size)
 #define BODY_STAGED_TO(in, out)  embedding_staged(&p, 1, in, out)
-#define BODY_WORDS(lines)        embedding_words(&p, lines)
+#define BODY_WORDS(in, out, convert, lines) embedding_words(&p, in, out, convert, lines)
+#define BODY_ROWS(in, out, convert) embedding_rows(&p, in, out, convert)
+#define BODY_TINY(in, out, convert) embedding_tiny(&p, in, out, convert)
 #define BODY_CONVERT(in, out, pieces) embedding_convert(&p, in, out, pieces)
 #define BODY_CONVERT_SHORT(each) embedding_convert_short(&p, each)
 #define EMBEDDING(name, how, ...)                                                                            \

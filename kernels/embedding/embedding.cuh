@@ -15,6 +15,12 @@ INLINE int64_t id_at(const void *ids, uint64_t i, int wide) {
   return wide ? ((const int64_t *)ids)[i] : ((const int32_t *)ids)[i];
 }
 
+// stream: evicted from L2 first, which then keeps more of x.
+INLINE void store16(void *to, uint4 v, int stream) {
+  if (stream) __stcs((uint4 *)to, v);
+  else *(uint4 *)to = v;
+}
+
 // As may_hint says, for blocks of half as many threads.
 INLINE bool embedding_may_hint(void) {
 #if __CUDA_ARCH__ >= 900
@@ -221,7 +227,8 @@ INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
   }
 #pragma unroll
   for (int k = 0; k < each; k++) {
-    if (r[k].y) move_one(r[k].y, &v[k], unit);
+    if (r[k].y && unit == 16) store16(r[k].y, v[k], p->stream);
+    else if (r[k].y) move_one(r[k].y, &v[k], unit);
   }
 }
 
@@ -292,15 +299,18 @@ INLINE int piece_is_around(const char *from, const char *first, const char *end,
   return from - shift >= first && from - shift + (shift ? 2 * bytes : bytes) <= end;
 }
 
-INLINE void piece_store(char *to, const Vec *v, int in, int out, int x_kind, int y_kind) {
+INLINE void piece_store(char *to, const Vec *v, int in, int out, int x_kind, int y_kind, int stream) {
   float f[8];
   Vec w;
   widen(v, x_kind, in, f);
-  if (out == 4) *(float4 *)to = make_float4(f[0], f[1], f[2], f[3]);
-  else if (in == 4) *(uint2 *)to = make_uint2(narrow2(f[0], f[1], y_kind), narrow2(f[2], f[3], y_kind));
-  else {
+  if (out == 4) {
+    narrow(&w, KIND_FP32, 4, f);
+    store16(to, w.v, stream);
+  } else if (in == 4) {
+    *(uint2 *)to = make_uint2(narrow2(f[0], f[1], y_kind), narrow2(f[2], f[3], y_kind));
+  } else {
     narrow(&w, y_kind, 2, f);
-    *(uint4 *)to = w.v;
+    store16(to, w.v, stream);
   }
 }
 
@@ -397,30 +407,8 @@ INLINE void embedding_staged(const EmbeddingParams *p, int convert, int in, int 
     v.v = staged_take(staged_row(p, row) + (e - row * n) * in, in, bytes);
     char *to = y + e * out;
     if (e < 0 || e + per > all) piece_store_some(to, &v, -e, all - e, convert, in, out, p->x_kind, p->y_kind);
-    else if (convert) piece_store(to, &v, in, out, p->x_kind, p->y_kind);
-    else *(uint4 *)to = v.v;
-  }
-}
-
-// Words at any address, one at a time: neighbouring lanes on neighbouring words, a warp on `lines` whole lines of y; the
-// words of x may be at any offset from a line. per_row is a multiple of 32.
-INLINE void embedding_words(const EmbeddingParams *p, int lines) {
-  EmbeddingPlace at;
-  if (!embedding_place(p, &at, 4 * lines, 1)) return;
-  int lane = threadIdx.x % 32, head = (int)((uint32_t)(uintptr_t)at.y / 4 % 32);
-  int64_t first = (int64_t)(at.thread - lane) * lines + lane - head;
-  uint64_t n = (uint64_t)p->n / 4;
-  uint32_t v[16];
-#pragma unroll
-  for (int k = 0; k < lines; k++) {
-    int64_t c = first + k * 32;
-    v[k] = at.x && (uint64_t)c < n ? ((const uint32_t *)at.x)[c] : 0;
-  }
-  embedding_fetch(p, &at, 4 * lines, 1);
-#pragma unroll
-  for (int k = 0; k < lines; k++) {
-    int64_t c = first + k * 32;
-    if ((uint64_t)c < n) ((uint32_t *)at.y)[c] = v[k];
+    else if (convert) piece_store(to, &v, in, out, p->x_kind, p->y_kind, p->stream);
+    else store16(to, v.v, p->stream);
   }
 }
 
@@ -452,7 +440,7 @@ INLINE void embedding_convert(const EmbeddingParams *p, int in, int out, int pie
     Vec v;
     v.v = funnel(a[k].lo, a[k].hi, (uint32_t)(uintptr_t)from & (bytes - 1), in);
     if (!whole && at.x && !piece_is_around(from, low, high, bytes)) v.v = load_singly(from, from, from + bytes, in);
-    piece_store(at.y + c * out, &v, in, out, p->x_kind, p->y_kind);
+    piece_store(at.y + c * out, &v, in, out, p->x_kind, p->y_kind, p->stream);
   }
   if (at.thread >= per) return;
   int64_t before = (int64_t)at.thread, after = end + before;

@@ -3,6 +3,8 @@
 #define SOL_KERNELS_EMBEDDING_H
 #include <stdint.h>
 
+#include "../tiny.h"
+
 enum {
   EMBEDDING_THREADS = 128, // of a block
   EMBEDDING_PIECES = 4,    // a thread, where elements are converted
@@ -25,6 +27,9 @@ typedef struct EmbeddingParams {
   int32_t x_kind, y_kind;     // where it is converted
   int32_t near;               // staged: x goes through L1, where many rows are of few ids
   int32_t lines;              // SHIFT: a warp has whole lines of y
+  int32_t stream;             // y is stored so that L2 keeps x
+  int32_t tiny;               // TINY: the launcher's
+  int32_t words, warp_rows;   // ROWS: the number in embedding_rows.def, and the rows of a warp, 32 at most
   int32_t staged, pitch;      // rows of a block in shared memory, and the bytes from one to the next
 } EmbeddingParams;
 

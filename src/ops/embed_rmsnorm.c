@@ -1,13 +1,24 @@
 // y[i] = rmsnorm(table[ids[i]]) * (weight + weight_offset)
+#include "kernels/embed_rmsnorm/embed_rows.h"
 #include "ops/embedding.h"
 #include "ops/norm.h"
 
 #include <math.h>
 
-static const char *const kernel_names[] = {
+// Of each type: rows that start anywhere, longer ones, rows of a few elements.
+enum {
+  EMBED_ROWS_KERNEL = NORM_KERNELS,
+  EMBED_LONG,
+  EMBED_TINY,
+  EMBED_PER_TYPE = 3,
+  EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
+};
+static const char *const kernel_names[EMBED_KERNELS] = {
 #define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
-};
+#define EMBED(T)                                                                                             \
+  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
+    EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
   return NORM_OF(a, table);
@@ -85,9 +96,90 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
   }
 }
 
+// Words of a row and of what lies before it up to the boundary at which its first lane starts.
+static bool set_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParams *p, OpsLaunch *l) {
+  static const struct {
+    int lanes, steps;
+  } rows[] = {
+#define EMBED_ROWS(number, lanes, steps) {lanes, steps},
+#include "kernels/embed_rmsnorm/embed_rows.def"
+  };
+  int64_t size = ops_size(a->dtype);
+  for (size_t k = 0; k < SOL_COUNT(rows); k++) {
+    int64_t align = cpu_min(32, 4 * rows[k].lanes), turn = 32 / rows[k].lanes;
+    if (ops_ceil_div(a->n * size + align - size, 4) > rows[k].lanes * rows[k].steps) continue;
+    int64_t turns = a->m / (turn * 96 * ctx->sms); // warps: at least twice what SMs hold
+    p->words = (int32_t)k;
+    p->warp_rows = (int32_t)(turn * (turns < 1 ? 1 : cpu_min(turns, 32 / turn)));
+    l->kernel = rows[k].steps > 8 ? EMBED_LONG : EMBED_ROWS_KERNEL;
+    l->shared = (uint32_t)(4 / size * (a->n | 1) * 4);
+    return true;
+  }
+  return false;
+}
+
+// All on 16 bytes: norm.c has kernels for whole chunks, if rows are more than a few of them.
+static bool is_aligned(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm) {
+  int64_t bytes = a->n * ops_size(a->dtype), few = 3 * 16;
+  return bytes > few && bytes % 16 == 0 && a->weight && norm->weight_dtype == a->dtype &&
+         ops_align(a->weight, 0, 1) == 16 && ops_align(a->table, p->table_stride, 2) == 16 &&
+         ops_align(a->y, p->y_stride, 2) == 16 && ops_align(a->embedded, p->second_stride, 2) == 16;
+}
+
+// Short rows that start anywhere; false: another kernel has to take them.
+static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
+                      OpsLaunch *l) {
+  int64_t size = ops_size(a->dtype), bytes = a->n * size;
+  enum { TINY_ROWS = 2 * EMBED_THREADS };
+  bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
+  // Dense rows that are shorter, and longer ones of fp32, are faster with norm.c's kernels (measured).
+  enum { SHORT = 64, LONG_FP32 = 1024 };
+  if (norm->out != a->dtype || is_aligned(a, p, norm) || (size == 4 && bytes > LONG_FP32)) return false;
+  l->block = EMBED_THREADS;
+  int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
+  if (bytes <= TINY_BYTES && dense) {
+    l->kernel = EMBED_TINY;
+    l->shared = (uint32_t)(96 + 2 * TINY_ROWS * bytes);
+    ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, TINY_ROWS), 1);
+  } else {
+    if (dense && bytes < SHORT) return false;
+    if (!set_rows(ctx, a, p, l)) return false;
+    ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->warp_rows) * 32, EMBED_THREADS);
+  }
+  l->kernel += type * EMBED_PER_TYPE;
+  return true;
+}
+
+static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
+  int64_t size = ops_size(a->dtype);
+  EmbedParams p = {.table = a->table,
+                   .weight = a->weight,
+                   .ids = a->ids,
+                   .y = a->y,
+                   .second = a->embedded,
+                   .table_stride = norm->x_stride * size,
+                   .y_stride = norm->y_stride * size,
+                   .second_stride = ops_stride(a->embedded_stride, a->n) * size,
+                   .m = (uint64_t)a->m,
+                   .vocab = a->vocab,
+                   .bad = a->bad,
+                   .n = (int32_t)cpu_min(a->n, INT32_MAX),
+                   .wide_ids = id_of(a) == SOL_INT64,
+                   .weight_kind = ops_kind(norm->weight_dtype),
+                   .eps = a->eps,
+                   .offset = a->weight_offset,
+                   .over_n = (float)(1.0 / (double)a->n)};
+  p.table_end = (const char *)a->table + (a->vocab - 1) * p.table_stride + a->n * size;
+  return p;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolEmbedRmsnorm *a = args;
   Norm norm = norm_of(a);
+  EmbedParams p = params_of(a, &norm);
+  OpsLaunch l = {
+      .early = ops_has_kernel(ctx, &ops_embed_rmsnorm, NORM_f_big), .params = &p, .bytes = sizeof p};
+  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   NormCall call = norm_call(&norm);
   call.p.second = a->embedded;
   call.p.second_stride = ops_stride(a->embedded_stride, a->n) * ops_size(a->dtype);
@@ -128,6 +220,6 @@ const OpsDef ops_embed_rmsnorm = {
     .name = "embed_rmsnorm",
     OPS_ARGS(SolEmbedRmsnorm, "MxNxV"),
     OPS_OPTIONS(option_names),
-    NORM_OP(bench),
+    NORM_OP_WITH(bench, norm_embed_shared),
     OPS_KERNELS("embed_rmsnorm", kernel_names),
 };

@@ -74,7 +74,9 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_FLAT(unit, each)     {0, 0, each, 1},
 #define UNIT_SHORT(size, each)    {0, 0, each, 4 / (size)},
 #define UNIT_STAGED(...)          {0, 0, 0, 0},
-#define UNIT_WORDS(lines)         {0, 0, 0, 0},
+#define UNIT_WORDS(...)           {0, 0, 0, 0},
+#define UNIT_ROWS(...)            {0, 0, 0, 0},
+#define UNIT_TINY(...)            {0, 0, 0, 0},
 #define UNIT_CONVERT(...)         {0, 0, 0, 0},
 #define UNIT_CONVERT_SHORT(each)  {0, 0, each, 1},
 #define EMBEDDING(name, how, ...) UNIT_##how(__VA_ARGS__)
@@ -109,6 +111,37 @@ static void set_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t un
   p->staged = (int32_t)cpu_min(few, cpu_min(BYTES / bytes, SHARED / (p->pitch + 8)));
 }
 
+// Rows of y of up to so many words, by some lanes each, the first of which starts at a sector's boundary or, where there are fewer than a sector
+// has words, at their own. size: of what shares no word with another row, 2 or 4 bytes. false: they are too long.
+static bool set_rows(const SolContext *ctx, const EmbeddingRows *r, int64_t bytes, int64_t size,
+                     EmbeddingParams *p) {
+  static const struct {
+    int lanes, steps;
+  } rows[] = {
+#define WORD_ROWS(number, lanes, steps) {lanes, steps},
+#include "kernels/embedding/embedding_rows.def"
+  };
+  for (size_t k = 0; k < SOL_COUNT(rows); k++) {
+    int64_t align = cpu_min(32, 4 * rows[k].lanes), turn = 32 / rows[k].lanes * (rows[k].steps <= 6 ? 2 : 1);
+    if (ops_ceil_div(bytes + align - size, 4) > rows[k].lanes * rows[k].steps) continue;
+    int64_t turns = r->m / (turn * 96 * ctx->sms); // warps: at least twice what SMs hold
+    p->words = (int32_t)k, p->per_row = 1;
+    p->warp_rows = (int32_t)(turn * (turns < 1 ? 1 : cpu_min(turns, 32 / turn)));
+    return true;
+  }
+  return false;
+}
+
+// Rows of a few elements, dense in y, and so many that a block has all of its own.
+static bool is_tiny(const EmbeddingRows *r) {
+  return !r->order && r->y_stride == r->n && r->n * ops_size(r->dtype) <= TINY_BYTES &&
+         r->m >= 2 * EMBEDDING_THREADS;
+}
+static void set_tiny(const EmbeddingRows *r, EmbeddingParams *p) {
+  p->tiny = 1, p->per_row = 1;
+  p->x_end = (const char *)r->x + ((r->rows - 1) * r->x_stride + r->n) * ops_size(r->dtype);
+}
+
 // Much is taken from a table that stays in L2: y is all that DRAM has to move, and more of it has to be in flight. (Which kernel
 // moves a row does not change its bits.)
 enum { WORTH_IT = 8 << 20 }; // bytes
@@ -117,6 +150,18 @@ static bool is_near(const EmbeddingRows *r) {
   int64_t size = ops_size(r->dtype);
   return (double)r->m * (double)(r->n * size) >= WORTH_IT &&
          (double)r->rows * (double)(r->x_stride * size) <= NEAR;
+}
+
+// Nor does any of y stay in L2 for the next kernel, where y is larger: it may as well be the first to be evicted, and the table stay. (Small
+// ones keep the usual stores: what reads y next finds it in L2.)
+static bool is_streamed(const EmbeddingRows *r) {
+  enum { L2 = 64 << 20 };
+  return is_near(r) && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
+}
+
+// Long rows by whole lines of y, `lines` a warp. They may start near the end of a line.
+static void set_lines(int64_t bytes, int64_t lines, EmbeddingParams *p) {
+  p->per_row = (uint64_t)(32 * ops_ceil_div(bytes + 124, 128 * lines));
 }
 
 // Dense rows not on 16 bytes, by the widest unit that divides them: a shift by fewer steps.
@@ -142,13 +187,22 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   p->n = r->n * size;
   int64_t bits = ops_align(r->x, r->x_stride * size, 2) | ops_align(r->y, r->y_stride * size, 2) | p->n;
   int64_t unit = bits & -bits;
+  bool words = unit == 4 || unit == 8 || (unit == 2 && size <= 2);
+  if (words && is_tiny(r)) {
+    set_tiny(r, p);
+    return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
+  }
   if (unit < 16 && is_staged(r, p->n)) return pick_staged(ctx, r, unit, p);
+  if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
+    return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
-  if ((unit == 4 || unit == 8) && p->n >= LONG) {
-    int64_t lines = is_near(r) ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
-    int64_t warps = ops_ceil_div(p->n / 4 + 31, 32 * lines); // y may start near the end of a line
-    p->per_row = (uint64_t)(32 * warps);
-    return is_near(r) ? EMBEDDING_sol_embedding_words_near : EMBEDDING_sol_embedding_words;
+  if (words && p->n >= LONG) {
+    bool twice = unit >= 4 && is_near(r);
+    int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
+    set_lines(p->n, lines, p);
+    return unit == 2 ? EMBEDDING_sol_embedding_words_2
+           : twice   ? EMBEDDING_sol_embedding_words_near
+                     : EMBEDDING_sol_embedding_words;
   }
   int k = 0; // in descending order
   while (units[k].bytes > unit) k++;
@@ -167,11 +221,27 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
           per = 16 / wide;
   p->n = r->n;
   p->per_row = (uint64_t)r->n;
+  if (is_tiny(r)) {
+    set_tiny(r, p);
+    return size == 4  ? EMBEDDING_sol_embedding_tiny_4_to_2
+           : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
+                      : EMBEDDING_sol_embedding_tiny_2_to_2;
+  }
   if (is_staged(r, r->n * wide)) {
     set_staged(ctx, r, size, p);
     return size == 4  ? EMBEDDING_sol_embedding_staged_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_staged_2_to_4
                       : EMBEDDING_sol_embedding_staged_2_to_2;
+  }
+  if (!r->order && set_rows(ctx, r, r->n * out, out, p))
+    return size == 4  ? EMBEDDING_sol_embedding_rows_4_to_2
+           : out == 4 ? EMBEDDING_sol_embedding_rows_2_to_4
+                      : EMBEDDING_sol_embedding_rows_2_to_2;
+  if (r->n * out >= LONG) {
+    set_lines(r->n * out, EMBEDDING_LINES, p);
+    return size == 4  ? EMBEDDING_sol_embedding_words_4_to_2
+           : out == 4 ? EMBEDDING_sol_embedding_words_2_to_4
+                      : EMBEDDING_sol_embedding_words_2_to_2;
   }
   if (r->n * wide < SHORT) return EMBEDDING_sol_embedding_convert_short;
   int64_t threads = ops_ceil_div(ops_ceil_div(r->n, per), EMBEDDING_PIECES);
@@ -208,6 +278,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
                        .x_stride = r->x_stride * size,
                        .wide_ids = r->id_dtype == SOL_INT64,
                        .x_kind = ops_kind(r->dtype),
+                       .stream = is_streamed(r),
                        .y_kind = ops_kind(r->out_dtype)};
   if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
   OpsLaunch l = {
@@ -222,6 +293,12 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   if (p.staged) {
     ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.staged), 1);
     l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
+  }
+  if (p.warp_rows) ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.warp_rows) * 32, l.block);
+  if (p.tiny) {
+    enum { ROWS = 2 * EMBEDDING_THREADS };
+    ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, ROWS), 1);
+    l.shared = (uint32_t)(ROWS * r->n * out + 16);
   }
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { AHEAD = 6 << 20 };

@@ -131,6 +131,11 @@ const uint32_t norm_shared[NORM_ALL] = {
 #include "kernels/norm.def"
 };
 
+#define NORM(T, name, how, number) SHARED_##how,
+const uint32_t norm_embed_shared[NORM_KERNELS + NORM_EMBED_OWN] = {
+#include "kernels/norm.def"
+};
+
 const int64_t norm_shapes[NORM_SHAPES][4] = {
     {1, 1},     {5, 2},     {3, 3},      {33, 31},    {9, 8},      {70, 16},    {19, 40},
     {7, 128},   {5, 256},   {600, 528},  {2, 769},    {3, 1023},   {5, 1024},   {4, 4096},

@@ -21,6 +21,8 @@ enum {
 };
 // The most shared memory each takes beyond its own variables.
 extern const uint32_t norm_shared[NORM_ALL];
+enum { NORM_EMBED_OWN = 9 }; // embed_rmsnorm has kernels of its own behind those, which take none
+extern const uint32_t norm_embed_shared[NORM_KERNELS + NORM_EMBED_OWN];
 
 // Rows of every length class: within a warp, a block, a cluster; whole chunks and not; longer than what
 // registers and shared memory hold.
@@ -68,7 +70,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
 SolStatus norm_check(const Norm *a, bool fp8, SolError *err);
 
 // The fields of a definition that all four have alike.
-#define NORM_OP(timed) OPS_OWN_ROWS, .slack = 24, OPS_CASES(norm_shapes, timed), .shared = norm_shared
+#define NORM_OP(timed)         NORM_OP_WITH(timed, norm_shared)
+#define NORM_OP_WITH(timed, s) OPS_OWN_ROWS, .slack = 24, OPS_CASES(norm_shapes, timed), .shared = s
 
 // Sums over up to CPU_CHUNK floats, kept in several lanes so that they vectorise.
 double norm_sum(const float *f, int64_t count);
