@@ -8,6 +8,8 @@
 enum { TOPK_MOST = 1024 };
 // Chunks of a thread that are searched together, and how many such batches it has in shared memory, all but one in flight.
 enum { LIST_BATCH = 4, LIST_STAGES = 3 };
+// Rows of so many elements are sorted as they are.
+enum { LIST_WHOLE = 128 };
 // The most chunks of a lane in the kernels of short rows; the same where 16-bit elements have their weights in registers, too.
 enum { SHORT_ROUNDS = 9, SHORT_FEW = 5 };
 
@@ -31,6 +33,7 @@ typedef struct SampleParams {
   uint64_t m;
   int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each
   HeldShape held;            // of sol_weigh_...
+  uint32_t columns;          // of a group, of sol_groups_...
 } SampleParams;
 
 #endif

@@ -3,6 +3,7 @@
 #define SOL_KERNELS_SELECT_SORT_CUH
 
 #include "key.cuh"
+#include "select.h"
 
 template <int threads> INLINE void row_sync(void) {
   if (threads == 32)
@@ -82,23 +83,16 @@ template <class Entry, int per, int threads> INLINE void sort_entries(Entry *lis
   row_sync<threads>();
 }
 
-// By the row's threads in this block: up to 64 entries of a warp, up to 1024 of a block of 256.
-template <class Entry, int threads>
-static __device__ __noinline__ void sort_list(Entry *list, int count, int thread) {
-  if (threads == 32) {
-    sort_entries<Entry, 2, 32>(list, count, thread);
-  } else if (count <= 128) {
-    if (thread < 32) {
-      if (count <= 64)
-        sort_entries<Entry, 2, 32>(list, count, thread);
-      else
-        sort_entries<Entry, 4, 32>(list, count, thread);
-    }
-    __syncthreads();
-  } else if (count <= 2 * threads)
-    sort_entries<Entry, 2, threads>(list, count, thread);
-  else
-    sort_entries<Entry, 4, threads>(list, count, thread);
+// Up to 128 entries, by a warp.
+template <class Entry> static __device__ __noinline__ void sort_few(Entry *list, int count, int lane) {
+  if (count <= 64) sort_entries<Entry, 2, 32>(list, count, lane);
+  else sort_entries<Entry, 4, 32>(list, count, lane);
+}
+
+// Up to 1024, by a block of 256.
+template <class Entry> static __device__ __noinline__ void sort_many(Entry *list, int count, int thread) {
+  if (count <= 512) sort_entries<Entry, 2, 256>(list, count, thread);
+  else sort_entries<Entry, 4, 256>(list, count, thread);
 }
 
 // A number that at least k of a warp's entries reach and at most `most`: by bisection.
@@ -173,32 +167,71 @@ INLINE typename L::Item block_entry(L *list, uint32_t count, uint32_t k, uint32_
 }
 
 // Cuts the list to its largest entries, in any order: at least k of them, at most `most`. A key that k of those have or exceed;
-// 0 where there are fewer. What comes later in the row with that key is not among the k largest.
-template <int threads, class L>
-static __device__ __noinline__ uint32_t cut_list(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
+// 0 where there are fewer. What comes later in the row with that key is not among the k largest. By a warp: of up to 256.
+template <class L>
+static __device__ __noinline__ uint32_t cut_few(L *list, uint32_t *count, uint32_t k, uint32_t most, int lane) {
   typedef typename L::Item Entry;
-  const int per = L::room / threads;
-  Entry v[per], last;
+  enum { PER = 8 };
+  Entry v[PER];
   if (*count < k) return 0;
-  if (threads > 32) last = block_entry(list, *count, k, most, thread);
 #pragma unroll
-  for (int r = 0; r < per; r++) v[r] = thread + r * threads < *count ? list->entry[thread + r * threads] : 0;
-  if (threads == 32) last = warp_entry<Entry, per>(v, k, most);
+  for (int r = 0; r < PER; r++) v[r] = lane + r * 32 < *count ? list->entry[lane + r * 32] : 0;
+  Entry last = warp_entry<Entry, PER>(v, k, most);
+  __syncwarp();
+  *count = 0;
+#pragma unroll
+  for (int r = 0; r < PER; r++) {
+    uint32_t kept = __ballot_sync(~0u, v[r] >= last);
+    if (v[r] >= last) list->entry[*count + __popc(kept & ((1u << lane) - 1))] = v[r];
+    *count += __popc(kept);
+  }
+  __syncwarp();
+  return entry_key(last);
+}
+
+// The same by a block.
+template <class L>
+static __device__ __noinline__ uint32_t cut_many(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
+  typedef typename L::Item Entry;
+  const int per = L::room / 256;
+  Entry v[per];
+  if (*count < k) return 0;
+  Entry last = block_entry(list, *count, k, most, thread);
+#pragma unroll
+  for (int r = 0; r < per; r++) v[r] = thread + r * 256 < *count ? list->entry[thread + r * 256] : 0;
   if (thread == 0) list->count = 0;
-  row_sync<threads>();
-  uint32_t at = 0;
+  __syncthreads();
 #pragma unroll
   for (int r = 0; r < per; r++) {
-    uint32_t kept = __ballot_sync(~0u, v[r] >= last);
+    uint32_t kept = __ballot_sync(~0u, v[r] >= last), at = 0;
     if (!kept) continue;
-    if (threads > 32) at = thread % 32 == 0 ? atomicAdd(&list->count, __popc(kept)) : 0;
-    if (threads > 32) at = __shfl_sync(~0u, at, 0);
+    if (thread % 32 == 0) at = atomicAdd(&list->count, __popc(kept));
+    at = __shfl_sync(~0u, at, 0);
     if (v[r] >= last) list->entry[at + __popc(kept & ((1u << thread % 32) - 1))] = v[r];
-    at += __popc(kept);
   }
-  row_sync<threads>();
-  *count = threads == 32 ? at : list->count;
+  __syncthreads();
+  *count = list->count;
   return entry_key(last);
+}
+
+template <int threads, class L> INLINE uint32_t cut_list(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
+  if (threads == 32) return cut_few(list, count, k, most, thread);
+  else return cut_many(list, count, k, most, thread);
+}
+
+// The k largest in order, and perhaps others behind them.
+template <int threads, class L> INLINE void sort_list(L *list, uint32_t count, uint32_t k, int thread) {
+  enum { FEW = 256, SORTED = 128 };
+  if (threads == 32 || (count <= FEW && k <= SORTED)) {
+    if (thread < 32 && count > SORTED) cut_few(list, &count, k, SORTED, thread);
+    if (thread < 32) sort_few(list->entry, (int)count, thread);
+    if (threads > 32) __syncthreads();
+  } else {
+    if (count > TOPK_MOST || k <= SORTED) cut_many(list, &count, k, k <= SORTED ? SORTED : TOPK_MOST, thread);
+    if (count > SORTED) sort_many(list->entry, (int)count, thread);
+    else if (thread < 32) sort_few(list->entry, (int)count, thread);
+    __syncthreads();
+  }
 }
 
 #endif

@@ -351,7 +351,7 @@ INLINE int draw_by_warp(Weigher<kind, alone> &w, const SampleParams &p, Cut cut,
     if (!trial && warp != w.h.warp) return NOT_MINE;
     if (warp != w.h.warp) become_warp(w, p, warp);
     Found f = find_in_warp<what>(w, cut, wanted);
-    if (f.rest < select_weight(place_of(w, f.bits))) return f.column;
+    if (f.rest < select_hulled(place_of(w, f.bits))) return f.column;
   }
 }
 
@@ -361,7 +361,7 @@ template <int what, int kind, bool alone> INLINE int draw_by_hulls(Weigher<kind,
 #pragma unroll 1
   for (uint32_t trial = 0;; trial++) {
     Found f = find<what>(w, cut, __umul64hi(select_random(stream, trial), whole));
-    if (f.rest < select_weight(place_of(w, f.bits))) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
+    if (f.rest < select_hulled(place_of(w, f.bits))) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
     if (!alone) cluster_barrier(); // before the next is written
   }
 }
@@ -546,16 +546,6 @@ template <int kind, bool alone> INLINE Cut cut_of(Weigher<kind, alone> &w, const
 
 // ---- The kernels
 
-// The first column of the elements with that key.
-template <int kind, bool alone> INLINE int first_of(Weigher<kind, alone> &w, uint32_t key) {
-  uint32_t first = ~0u;
-  each_above(w, [&](uint32_t bits, int column) {
-    if (key_of_bits<kind>(bits) == key) first = min(first, (uint32_t)column);
-  });
-  first = ~(uint32_t)row_all<true>(w, ~first);
-  return w.h.rank || w.h.warp ? NOT_MINE : (int)first;
-}
-
 template <int kind, bool alone> INLINE int64_t weigh_row(Weigher<kind, alone> &w, const SampleParams &p) {
   const uint32_t lowest = lowest_bits<kind>(), infinite = lowest & (kind == KIND_FP32 ? 0x7fffffffu : 0x7fffu);
   uint32_t key = top_key(w);
@@ -563,13 +553,12 @@ template <int kind, bool alone> INLINE int64_t weigh_row(Weigher<kind, alone> &w
   bool none = key <= lowest_key<kind>();
   w.top = w.floor = value_of_bits<kind>(none ? lowest : bits_of_key<kind>(key));
   if (none || key == key_of_bits<kind>(infinite) || (kind != KIND_FP32 && fabsf(w.top * p.per) > SELECT_FURTHEST))
-    return w.h.rank || w.h.warp ? NOT_MINE : draw_equal<kind>(p, w.h.x.at, none ? lowest : bits_of_key<kind>(key), stream);
-  if (p.k == 1) return first_of(w, key);
+    return w.h.rank || w.h.warp ? NOT_MINE : draw_equal<kind>(p, w.h.x.at, none ? lowest : bits_of_key<kind>(key), stream,
+                                                                p.share ? select_weight(SELECT_TOP) : select_hull(SELECT_TOP));
   w.scale = select_scale(w.top, p.per);
   set_floor(w, 29 << 23);
   Cut cut = cut_of(w, p);
-  if (p.share) return draw_share(w, p, cut, stream);
-  return p.k ? draw_by_hulls<HULLS | CUT>(w, p, cut, stream) : draw_by_hulls<HULLS>(w, p, cut, stream);
+  return p.share ? draw_share(w, p, cut, stream) : draw_by_hulls<HULLS | CUT>(w, p, cut, stream);
 }
 
 template <int kind, bool alone> INLINE void weigh(const SampleParams &p, WeighShared<alone> *shared, uint4 *memory) {

@@ -31,7 +31,7 @@ static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, in
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
   enum { SHORT = 128, LONG = 1024, MANY = 8, FEW = 64, LEAST = 512 };
   int64_t chunks = ops_ceil_div(n, 16 / in);
-  bool is_short = k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT);
+  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT));
   l->kernel = (is_short ? 0 : 3) + (in == 4 ? 2 : n > 1 << 16);
   plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
 }
@@ -53,6 +53,22 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
   l->shared = (uint32_t)(each * THREADS * (16 + 4));
   ops_grid(l->grid, (uint64_t)(ops_ceil_div(rows, of_block) * blocks), 1);
   return (HeldShape){(uint64_t)rows, of_block, 32, (int32_t)(each * THREADS * 16)};
+}
+
+// Groups of a row by one warp, where rows occupy the GPU, or by a block or a cluster of them; a block has few enough warps that
+// they have about as many groups each. Whether by a warp.
+bool group_plan(const SolContext *ctx, int64_t rows, int64_t n, OpsLaunch *l) {
+  enum { ROWS = 4, OF_WARP = 8, WAVES = 4, RESIDENT = 32, BLOCKS = 4, MOST = 16, BYTES = 12 }; // BYTES: kept of a group
+  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms;
+  bool alone = groups == 1 || (groups <= OF_WARP && rows >= WAVES * resident);
+  while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident) warps /= 2;
+  while (!alone && ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
+    blocks *= 2;
+  l->block = (uint32_t)(32 * (alone ? ROWS : warps));
+  l->cluster = (uint32_t)blocks;
+  l->shared = (uint32_t)((alone ? ROWS * groups : ops_ceil_div(groups, blocks)) * BYTES);
+  ops_grid(l->grid, (uint64_t)(alone ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
+  return alone;
 }
 
 uint64_t select_order(float value, bool nan_first, int64_t column) {
@@ -106,4 +122,25 @@ uint64_t select_last(const SelectRow *r, uint64_t least, uint64_t target) {
     prefix |= (uint64_t)byte << shift;
   }
   return prefix > least ? prefix : least;
+}
+
+// Inserts into `count` orders, the largest first.
+static void insert(uint64_t *orders, int64_t count, uint64_t order) {
+  while (count > 0 && orders[count - 1] < order) orders[count] = orders[count - 1], count--;
+  orders[count] = order;
+}
+
+void select_list(const SelectRow *r, int64_t k, uint64_t *orders) {
+  SelectRow each = *r;
+  each.per = 0;
+  uint64_t last = select_last(&each, 0, (uint64_t)k);
+  float f[CPU_CHUNK];
+  int64_t count = 0;
+  CPU_CHUNKS(at, c, r->n) {
+    cpu_load(r->dtype, r->x, r->start + at, c, f);
+    for (int64_t i = 0; i < c && count < k; i++) {
+      uint64_t order = select_order(f[i], r->nan_first, at + i);
+      if (order >= last) insert(orders, count++, order);
+    }
+  }
 }
