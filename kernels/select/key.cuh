@@ -81,6 +81,13 @@ template <int kind, int nan> INLINE uint32_t word_above(uint32_t word, uint32_t 
   return mask_above<kind, nan>(word, low) & (kind == KIND_FP32 ? 1u : 0x10001u) << shift;
 }
 
+// How many elements a sum of masks is.
+template <int kind> INLINE uint32_t count_masks(uint32_t sum) {
+  if (kind == KIND_FP32) return -sum;
+  uint32_t first = -sum & 0xffff, second = (first - ((sum + first) >> 16)) & 0xffff;
+  return first + second;
+}
+
 template <int kind, int nan> INLINE uint32_t larger_word(uint32_t a, uint32_t b) {
   if (kind != KIND_FP32) return nan ? higher2(a, b, kind) : larger2(a, b, kind);
   float x = __uint_as_float(a), y = __uint_as_float(b);

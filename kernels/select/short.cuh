@@ -149,7 +149,36 @@ template <int kind> INLINE float value_at(const Vec &v, int i) {
   return x;
 }
 
+// How many elements of the row come before element `at` of a chunk of the lane that is its `owner`, a lane of the warp: larger ones, and
+// equal ones of lower columns.
 template <int kind, int rounds>
+INLINE uint32_t count_before(const Short<kind, rounds> &s, int owner, const Vec &v, int round, int at) {
+  const int per = s.per;
+  uint32_t bits = 0, all = 0, equal = 0;
+#pragma unroll
+  for (int i = 0; i < per; i++)
+    if (i == at) bits = element_bits<kind>(v, i);
+  bits = __shfl_sync(~0u, bits, owner);
+  int column = __shfl_sync(~0u, column_of(s, round) + at, owner);
+  uint32_t word = kind == KIND_FP32 ? bits : bits * 0x10001u, below = word_below<kind, 0>(key_of_bits<kind>(bits));
+  if (threadIdx.x % 32 == owner)
+#pragma unroll
+    for (int i = 0; i < per; i++) equal += i < at && key_of_bits<kind>(element_bits<kind>(v, i)) == key_of_bits<kind>(bits);
+#pragma unroll
+  for (int r = 0; r < rounds; r++) {
+    if (r >= s.used) continue;
+    uint32_t beyond = column_of(s, r) + per <= column ? below : word;
+#pragma unroll
+    for (int j = 0; j < 4; j++) all += mask_above<kind, 0>(s.v[r].u[j], beyond);
+  }
+  uint32_t count = count_masks<kind>(all) + equal;
+#pragma unroll 1
+  for (int o = s.lanes / 2; o; o >>= 1) count += __shfl_xor_sync(~0u, count, o);
+  return count;
+}
+
+// cuts: of the p.k largest.
+template <bool cuts, int kind, int rounds>
 INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, uint64_t row, uint64_t stream) {
   Sums<rounds, uint32_t> sums;
   uint32_t hull[8];
@@ -171,8 +200,10 @@ INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, uint
     chunk_hulls(s, v, hull);
     int at = find_element<Short<kind, rounds>::per>(hull, &spot.rest);
     bool taken = !done && spot.round >= 0 && spot.rest < select_hulled(short_place(s, value_at<kind>(v, at)));
+    uint32_t by = __ballot_sync(~0u, taken) & row_mask(s.lanes);
+    if (cuts && count_before(s, by ? __ffs(by) - 1 : 0, v, spot.round, at) >= (uint32_t)p.k) taken = by = 0;
     if (taken) put_id(p, row, column_of(s, spot.round) + at);
-    done |= (__ballot_sync(~0u, taken) & row_mask(s.lanes)) != 0;
+    done |= by != 0;
   }
 }
 
@@ -243,7 +274,7 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
   }
 }
 
-template <int kind, int rounds, bool share> INLINE void sample_short(const SampleParams &p) {
+template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(const SampleParams &p) {
   Short<kind, rounds> s;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
   uint64_t row = (block * blockDim.x + threadIdx.x) >> p.lane_bits;
@@ -263,17 +294,18 @@ template <int kind, int rounds, bool share> INLINE void sample_short(const Sampl
   }
   s.scale = select_scale(top, p.per);
   if (share) draw_weights(p, s, row, stream);
-  else draw_hulls(p, s, row, stream);
+  else draw_hulls<cuts>(p, s, row, stream);
 }
 
-#define SHORT_KERNEL(kind, rounds, share, name, blocks)                                                      \
+#define SHORT_KERNEL(kind, rounds, share, cuts, name, blocks)                                                \
   KERNEL __launch_bounds__(128, blocks) sol_short_##kind##_##name(const __grid_constant__ SampleParams p) {  \
     begin_kernel();                                                                                          \
-    sample_short<KIND_##kind, rounds, share>(p);                                                             \
+    sample_short<KIND_##kind, rounds, share, cuts>(p);                                                       \
   }
 #define SHORT_KERNELS(kind, of_share, blocks)                                                                \
-  SHORT_KERNEL(kind, SHORT_ROUNDS, false, hulls, 5)                                                          \
-  SHORT_KERNEL(kind, of_share, true, weights, blocks)
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, false, hulls, 5)                                                   \
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, hulls_cut, 4)                                                \
+  SHORT_KERNEL(kind, of_share, true, false, weights, blocks)
 SHORT_KERNELS(FP32, SHORT_ROUNDS, 4)
 SHORT_KERNELS(FP16, SHORT_FEW, 3)
 SHORT_KERNELS(BF16, SHORT_FEW, 4)

@@ -7,7 +7,9 @@
 // if what the random number is beyond the elements before it is less than the element's weight. Either way each element comes with the
 // probability that its weight says, and no cut has to be found.
 //
-// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer; otherwise that of the columns.
+// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer; otherwise that of the columns. Rows of up to
+// SELECT_SHORT columns of which top_k alone leaves one of SELECT_SHARE or more are not cut at all: what is drawn of all elements, in order of
+// the columns, is refused if k elements or more are larger (of equals those of lower columns).
 //
 // A row of more than SELECT_GROUP columns without top_k and top_p is drawn from in two steps, so that it is read once: its groups of
 // as many columns (twice, four times ... as many where there would be more than SELECT_GROUPS), each with hulls against its own largest
@@ -25,7 +27,7 @@
 #define SELECT_INLINE static inline
 #endif
 
-enum { SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_GROUPS = 4096 };
+enum { SELECT_SHORT = 512, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_GROUPS = 4096 };
 
 SELECT_INLINE float select_float(uint32_t bits) {
 #ifdef __CUDACC__

@@ -9,12 +9,12 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 6, WEIGH = 12, GROUPS = 16 }; // of the kernels
+enum { DRAW = 0, SHORT = 6, WEIGH = 15, GROUPS = 19 }; // of the kernels
 static const char *const kernel_names[] = {
     "sol_draw_2_32_32",      "sol_draw_2_64_32",       "sol_draw_4_64_32",      "sol_draw_2_32_256",
-    "sol_draw_2_64_256",     "sol_draw_4_64_256",      "sol_short_FP32_hulls",  "sol_short_FP32_weights",
-    "sol_short_FP16_hulls",  "sol_short_FP16_weights", "sol_short_BF16_hulls",  "sol_short_BF16_weights",
-    "sol_weigh_2_warp",      "sol_weigh_4_warp",       "sol_weigh_2_block",     "sol_weigh_4_block",
+    "sol_draw_2_64_256",     "sol_draw_4_64_256",      "sol_short_FP32_hulls",  "sol_short_FP32_hulls_cut",
+    "sol_short_FP32_weights", "sol_short_FP16_hulls", "sol_short_FP16_hulls_cut", "sol_short_FP16_weights",
+    "sol_short_BF16_hulls", "sol_short_BF16_hulls_cut", "sol_short_BF16_weights", "sol_weigh_2_warp",      "sol_weigh_4_warp",       "sol_weigh_2_block",     "sol_weigh_4_block",
     "sol_groups_FP32_warp",  "sol_groups_FP16_warp",   "sol_groups_BF16_warp",  "sol_groups_FP32_block",
     "sol_groups_FP16_block", "sol_groups_BF16_block"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2,
@@ -127,8 +127,11 @@ static bool find_top(SelectRow *r) {
 }
 
 // Whether the k largest are drawn from in their order, and whether all are drawn from by groups (kernels/select/weight.h).
+static bool is_refused(const SolSample *a) { // what is drawn and is not among the k largest
+  return count_of(a) > 1 && !share_of(a) && a->n <= SELECT_SHORT && a->n <= SELECT_SHARE * count_of(a);
+}
 static bool is_listed(const SolSample *a) {
-  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED;
+  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a);
 }
 static bool is_grouped(const SolSample *a) {
   return !count_of(a) && !share_of(a) && a->n > SELECT_GROUP;
@@ -196,11 +199,12 @@ static int64_t choose(const SolSample *a, int64_t row) {
   hulls.hulls = true;
   if (is_listed(a)) return choose_listed(a, &weighed, stream);
   if (is_grouped(a)) return choose_grouped(&hulls, stream);
-  if (count_of(a)) last = select_last(&each, 0, (uint64_t)count_of(a));
+  if (count_of(a) && !is_refused(a)) last = select_last(&each, 0, (uint64_t)count_of(a));
   uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
   for (uint32_t trial = 0;; trial++) {
     Drawn d = draw(target ? &weighed : &hulls, last, select_random(stream, trial));
     bool taken = target ? select_sum(&weighed, d.order + 1) < target : is_taken(&hulls, d.value, d.rest);
+    if (is_refused(a)) taken &= select_sum(&each, d.order + 1) < (uint64_t)count_of(a);
     if (taken) return select_column(d.order);
     if (target) last = d.order + 1;
   }
@@ -216,11 +220,11 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
 // paid by few. Rows that start anywhere have parts of one more chunk.
 static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
-  enum { THREADS = 128, LANE_BITS = 5, SHORT_COLUMNS = 512 };
+  enum { THREADS = 128, LANE_BITS = 5 };
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
   int most = in == 2 && p->share ? SHORT_FEW : SHORT_ROUNDS;
-  if (p->k || chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > SHORT_COLUMNS)) return false;
+  if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > SELECT_SHORT)) return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
   l->block = THREADS, l->cluster = 1;
@@ -263,8 +267,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (is_listed(a)) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
     l.kernel += DRAW;
-  } else if (short_plan(&p, in, &l)) {
-    l.kernel = SHORT + 2 * kind + (p.share != 0);
+  } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
+    l.kernel = SHORT + 3 * kind + (p.share ? 2 : p.k ? 1 : 0);
   } else if (!p.k && !p.share) {
     l.kernel = GROUPS + kind + (group_plan(ctx, a->m, a->n, &l) ? 0 : 3);
   } else {
@@ -352,7 +356,7 @@ static double reference_grouped(const SolSample *a, const Place *places, double 
 
 static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places,
                             Place *sorted) {
-  int64_t left = count_of(a) ? count_of(a) : a->n;
+  int64_t left = count_of(a) && !is_refused(a) ? count_of(a) : a->n, most = is_refused(a) ? count_of(a) : a->n;
   uint64_t rest = 0, stream = select_stream(seed, (uint64_t)a->step);
   for (int64_t c = 0; c < a->n; c++) places[c] = sorted[c] = (Place){x[c], c};
   qsort(places, (size_t)a->n, sizeof *places, in_order);
@@ -367,7 +371,7 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
     Place p = drawn(a, sorted, left, top, select_random(stream, trial), &rest);
     int64_t before = 0;
     while (places[before].column != p.column) before++;
-    if (!share_of(a) && rest < select_hulled(select_place_of((float)p.value, (float)top, per_of(a))))
+    if (!share_of(a) && before < most && rest < select_hulled(select_place_of((float)p.value, (float)top, per_of(a))))
       return (double)p.column;
     if (share_of(a) && first_weights(a, places, before, top) < target) return (double)p.column;
     if (share_of(a)) left = before;
