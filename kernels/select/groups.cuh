@@ -1,6 +1,6 @@
 // A random element of a row by the weights of all of them, the row read once: group by group (weight.h), each in the registers of a warp,
-// against its own largest element. What is kept of a group is that element and the sum of its hulls. Then one warp draws a group,
-// reads it again and draws one of its elements.
+// against its own largest element. What is kept of a group is that element and the sum of its hulls. Then one warp draws a group
+// and one of its elements: of short rows the sums of all chunks are kept, too; of longer ones the group is read again.
 #ifndef SOL_KERNELS_SELECT_GROUPS_CUH
 #define SOL_KERNELS_SELECT_GROUPS_CUH
 
@@ -16,10 +16,14 @@ template <int kind> struct Piece {
   SelectScale scale;
 };
 
-template <int kind> INLINE void load_piece(Piece<kind> &p, const char *row, uint32_t n, uint32_t begin) {
-  const int lane = threadIdx.x % 32;
+template <int kind> INLINE void place_piece(Piece<kind> &p, const char *row, uint32_t n, uint32_t begin) {
   p.begin = begin;
   p.x = span_of(row + (uint64_t)begin * p.size, min(n - begin, (uint32_t)SELECT_GROUP), p.size);
+}
+
+template <int kind> INLINE void load_piece(Piece<kind> &p, const char *row, uint32_t n, uint32_t begin) {
+  const int lane = threadIdx.x % 32;
+  place_piece(p, row, n, begin);
 #pragma unroll
   for (int u = 0; u < p.chunks; u++) {
     p.v[u].v = make_uint4(~0u, ~0u, ~0u, ~0u);
@@ -86,45 +90,38 @@ template <int kind> INLINE uint32_t sum_piece(Piece<kind> &p) {
   return lanes_sum(sum);
 }
 
-// Of a warp's elements, one a lane: takes the one that `wanted` falls on, by its weight. Its column, or -1.
-template <int kind> INLINE int64_t take_element(const Piece<kind> &p, uint32_t bits, bool is, uint32_t column, uint32_t wanted) {
-  float place = piece_place(p, bits);
-  uint32_t hull = is ? select_hull(place) : 0, upto = few_upto(hull);
-  bool taken = upto > wanted && upto - hull <= wanted && wanted - (upto - hull) < select_hulled(place);
-  uint32_t who = __ballot_sync(~0u, taken);
-  return who ? (int64_t)__shfl_sync(~0u, p.begin + column, __ffs(who) - 1) : -1;
-}
-
-// One trial among the elements, whose hulls are known.
-template <int kind> INLINE int64_t draw_in_piece(const Piece<kind> &p, uint32_t wanted) {
-  const int lane = threadIdx.x % 32;
-  uint32_t edge = kind == KIND_FP32 ? p.edge : p.edge & 0xffff;
-  if (p.x.head) {
-    uint32_t part = lanes_sum(lane < p.x.head ? p.edge_sum : 0);
-    if (wanted < part) return take_element(p, edge, lane < p.x.head, lane, wanted);
-    wanted -= part;
+// One trial among the elements of a piece whose hulls are known: which lane's chunk the random number falls on, and which of its elements. The
+// column, or -1: not taken. top: of its group.
+template <int kind>
+INLINE int64_t draw_in_piece(const Piece<kind> &p, float top, float per, uint32_t wanted) {
+  const int lane = threadIdx.x % 32, tail = p.x.edges - p.x.head;
+  int column = 0, count = p.x.head; // of elements in a row, one of which it is
+  bool found = false;
+  if (count) {
+    uint32_t part = lanes_sum(lane < count ? p.edge_sum : 0);
+    found = wanted < part;
+    if (!found) wanted -= part;
   }
-  int round = -1;
   uint32_t sum = 0;
-  Vec v;
-  v.v = make_uint4(0, 0, 0, 0);
 #pragma unroll
   for (int u = 0; u < p.chunks; u++) {
     uint32_t part = lanes_sum(p.sum[u]);
-    if (round < 0 && wanted < part) round = u, sum = p.sum[u], v = p.v[u];
-    if (round < 0) wanted -= part;
+    if (!found && wanted < part) found = true, sum = p.sum[u], column = p.x.head + u * 32 * p.per, count = 0;
+    if (!found) wanted -= part;
   }
-  if (round < 0) return take_element(p, edge, lane >= p.x.head && lane < p.x.edges, (uint32_t)span_edge(&p.x, lane), wanted);
-  uint32_t upto = few_upto(sum), from = __ffs(__ballot_sync(~0u, upto > wanted)) - 1;
-  wanted -= __shfl_sync(~0u, upto - sum, from);
-#pragma unroll
-  for (int j = 0; j < 4; j++) v.u[j] = __shfl_sync(~0u, v.u[j], from);
-  uint32_t pair = v.u[0];
-#pragma unroll
-  for (int j = 1; j < 4; j++)
-    if (lane * p.size / 4 == j) pair = v.u[j];
-  uint32_t bits = kind == KIND_FP32 ? pair : pair >> lane % 2 * 16 & 0xffff;
-  return take_element(p, bits, lane < p.per, p.x.head + (round * 32 + from) * p.per + lane, wanted);
+  if (!found) column = (int)p.x.n - tail, count = tail;
+  if (!count) {
+    uint32_t upto = few_upto(sum), from = __ffs(__ballot_sync(~0u, upto > wanted)) - 1;
+    wanted -= __shfl_sync(~0u, upto - sum, from);
+    column += (int)from * p.per, count = p.per;
+  }
+  uint32_t bits = lowest_bits<kind>();
+  if (lane < count) bits = kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[column + lane] : ((const uint16_t *)p.x.at)[column + lane];
+  float place = select_place_of(value_of_bits<kind>(bits), top, per);
+  uint32_t hull = lane < count ? select_hull(place) : 0, upto = few_upto(hull);
+  bool taken = upto > wanted && upto - hull <= wanted && wanted - (upto - hull) < select_hulled(place);
+  uint32_t who = __ballot_sync(~0u, taken);
+  return who ? (int64_t)(p.begin + (uint32_t)column + __ffs(who) - 1) : -1;
 }
 
 // What is kept of groups, in dynamic shared memory.
@@ -134,30 +131,29 @@ typedef struct Groups {
 } Groups;
 INLINE float kept_top(const Groups &g, uint32_t i, int rank) { return __uint_as_float(remote_word(&g.top[i], rank)); }
 
-// The row of a warp: its groups, and which of them are this block's.
+// The row of a block: its groups, and which of them are this block's.
 typedef struct GroupRow {
   const char *at;
   uint32_t n, columns, begin, end; // groups
   uint64_t row;
   int rank, blocks;
-  Groups kept; // of this block, or of the warp
+  Groups kept; // of this block
 } GroupRow;
 
-template <bool alone> INLINE GroupRow group_row(const SampleParams &p) {
+INLINE GroupRow group_row(const SampleParams &p) {
   GroupRow r;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  int warp = alone ? threadIdx.x / 32 : 0, warps = alone ? blockDim.x / 32 : 1;
-  r.blocks = alone ? 1 : cluster_blocks(), r.rank = 0;
+  r.blocks = cluster_blocks(), r.rank = 0;
 #if __CUDA_ARCH__ >= 900
   if (r.blocks > 1) r.rank = (int)cluster_rank();
 #endif
-  r.row = block / r.blocks * warps + warp;
+  r.row = block / r.blocks;
   r.at = (const char *)p.x + (int64_t)r.row * p.x_stride;
   r.n = (uint32_t)p.n, r.columns = p.columns;
   uint32_t all = (r.n - 1) / r.columns + 1, each = (all + r.blocks - 1) / r.blocks;
   r.begin = min(each * r.rank, all), r.end = min(r.begin + each, all);
-  r.kept.hulls = (uint64_t *)held + warp * each;
-  r.kept.top = (uint32_t *)((uint64_t *)held + warps * each) + warp * each;
+  r.kept.hulls = (uint64_t *)held;
+  r.kept.top = (uint32_t *)((uint64_t *)held + each);
   return r;
 }
 
@@ -193,7 +189,7 @@ INLINE int64_t draw_in_group(Piece<kind> &piece, const GroupRow &r, float per, u
     if (wanted < part) break;
     wanted -= part;
   }
-  return draw_in_piece(piece, (uint32_t)wanted);
+  return draw_in_piece(piece, top, per, (uint32_t)wanted);
 }
 
 // What the groups of a block weigh in the row: 32 of them, one a lane, from number `from` of the block on.
@@ -239,48 +235,116 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
   }
 }
 
-// The only group of a row, in registers.
-template <int kind> INLINE int64_t draw_only(const Piece<kind> &piece, uint64_t stream, uint32_t hulls) {
-  if (!hulls) return -1;
+template <int kind> INLINE void sample_groups(const SampleParams &p) {
+  Piece<kind> piece, next;
+  GroupRow r = group_row(p);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  uint64_t seed = (uint64_t)p.seeds[r.row]; // in flight along with the row
+  bool whole = r.columns == SELECT_GROUP; // groups are pieces: the next is in flight while one is summed
+  uint32_t g = r.begin + warp;
+  if (whole && g < r.end) load_piece(next, r.at, r.n, g * SELECT_GROUP);
 #pragma unroll 1
-  for (uint32_t trial = 0;; trial++) {
-    int64_t id = draw_in_piece(piece, (uint32_t)__umul64hi(select_random(stream, trial), hulls));
-    if (id >= 0) return id;
-  }
-}
-
-template <int kind, bool alone> INLINE void sample_groups(const SampleParams &p) {
-  Piece<kind> piece;
-  GroupRow r = group_row<alone>(p);
-  const int lane = threadIdx.x % 32, warp = alone ? 0 : threadIdx.x / 32, warps = alone ? 1 : blockDim.x / 32;
-  if (r.row >= p.m) return;
-  uint64_t seed = (uint64_t)p.seeds[r.row], hulls = 0; // in flight along with the row
-  float top;
-#pragma unroll 1
-  for (uint32_t g = r.begin + warp; g < r.end; g += warps) {
-    hulls = sum_group(piece, r, p.per, g, &top);
+  for (; g < r.end; g += warps) {
+    float top;
+    uint64_t hulls;
+    if (whole) {
+      piece = next;
+      if (g + warps < r.end) load_piece(next, r.at, r.n, (g + warps) * SELECT_GROUP);
+      top = piece_top(piece);
+      set_scale(piece, top, p.per);
+      hulls = sum_piece(piece);
+    } else {
+      hulls = sum_group(piece, r, p.per, g, &top);
+    }
     if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
   }
   if (r.blocks > 1) cluster_barrier();
-  else warps_sync(warps);
+  else __syncthreads();
   if (warp == 0 && r.rank == 0) {
-    uint64_t stream = select_stream(seed, p.step);
-    int64_t id = r.n <= SELECT_GROUP ? draw_only(piece, stream, (uint32_t)hulls) : draw_grouped(piece, p, r, stream);
+    int64_t id = draw_grouped(piece, p, r, select_stream(seed, p.step));
     if (lane == 0) put_id(p, r.row, id);
   }
   if (r.blocks > 1) cluster_barrier(); // the first block reads what the others have kept
 }
 
-#define GROUPS(kind, name, alone, threads, blocks)                                                           \
+// ---- Rows of few groups, each by one warp, which has several rows: the next piece, of this row or the next, is in flight while one is summed
+
+// The sums of this lane's chunks of a row's groups.
+template <int kind> INLINE void keep_sums(const Piece<kind> &piece, uint32_t *sums, uint32_t group) {
+  sums += group * 32 * (piece.chunks + 1) + threadIdx.x % 32;
+#pragma unroll
+  for (int u = 0; u < piece.chunks; u++) sums[32 * u] = piece.sum[u];
+  sums[32 * piece.chunks] = piece.edge_sum;
+}
+template <int kind> INLINE void take_sums(Piece<kind> &piece, const uint32_t *sums, uint32_t group) {
+  sums += group * 32 * (piece.chunks + 1) + threadIdx.x % 32;
+#pragma unroll
+  for (int u = 0; u < piece.chunks; u++) piece.sum[u] = sums[32 * u];
+  piece.edge_sum = sums[32 * piece.chunks];
+}
+
+// Lane g has what is kept of group g: the sum of its hulls and its largest element.
+template <int kind>
+INLINE int64_t draw_few(const SampleParams &p, const char *at, uint32_t *sums, uint32_t groups, uint32_t hulls, float top, uint64_t stream) {
+  Piece<kind> piece;
+  uint64_t upto = hulls;
+  if (groups > 1) {
+    float of_row = lanes_top(top);
+    upto = lanes_upto(select_group(hulls, select_place_of(top, of_row, p.per)));
+  }
+  uint64_t whole = __shfl_sync(~0u, upto, groups - 1);
+  if (!whole) return -1;
+#pragma unroll 1
+  for (uint32_t trial = 0;; trial++) {
+    int g = 0;
+    if (groups > 1) g = __ffs(__ballot_sync(~0u, upto > __umul64hi(select_random_group(stream, trial), whole))) - 1;
+    uint32_t wanted = (uint32_t)__umul64hi(select_random(stream, trial), __shfl_sync(~0u, hulls, g));
+    place_piece(piece, at, (uint32_t)p.n, g * SELECT_GROUP);
+    take_sums(piece, sums, g);
+    int64_t id = draw_in_piece(piece, __shfl_sync(~0u, top, g), p.per, wanted);
+    if (id >= 0) return id;
+  }
+}
+
+template <int kind> INLINE void sample_few(const SampleParams &p) {
+  Piece<kind> piece, next;
+  uint64_t warp = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
+  uint64_t row = warp * p.rounds, end = min(row + p.rounds, p.m);
+  uint32_t groups = ((uint32_t)p.n - 1) / SELECT_GROUP + 1, lane = threadIdx.x % 32;
+  uint32_t *sums = (uint32_t *)held + threadIdx.x / 32 * groups * 32 * (piece.chunks + 1);
+  const char *at = (const char *)p.x + (int64_t)row * p.x_stride;
+  if (row < end) load_piece(next, at, (uint32_t)p.n, 0);
+#pragma unroll 1
+  for (; row < end; row++, at += p.x_stride) {
+    uint64_t seed = (uint64_t)p.seeds[row];
+    uint32_t hulls = 0;
+    float top = -INFINITY;
+#pragma unroll 1
+    for (uint32_t g = 0; g < groups; g++) {
+      piece = next;
+      bool last = g + 1 == groups;
+      if (!last || row + 1 < end) load_piece(next, last ? at + p.x_stride : at, (uint32_t)p.n, last ? 0 : (g + 1) * SELECT_GROUP);
+      float of_group = piece_top(piece);
+      set_scale(piece, of_group, p.per);
+      uint32_t sum = sum_piece(piece);
+      if (lane == g) hulls = sum, top = of_group;
+      keep_sums(piece, sums, g);
+    }
+    int64_t id = draw_few<kind>(p, at, sums, groups, hulls, top, select_stream(seed, p.step));
+    if (lane == 0) put_id(p, row, id);
+  }
+}
+
+#define GROUPS(kind, name, run, threads, blocks)                                                             \
   KERNEL __launch_bounds__(threads, blocks) sol_groups_##kind##_##name(const __grid_constant__ SampleParams p) { \
     begin_kernel();                                                                                          \
-    sample_groups<KIND_##kind, alone>(p);                                                                    \
+    run<KIND_##kind>(p);                                                                                     \
   }
-GROUPS(FP32, warp, true, 128, 6)
-GROUPS(FP16, warp, true, 128, 8)
-GROUPS(BF16, warp, true, 128, 8)
-GROUPS(FP32, block, false, 256, 3)
-GROUPS(FP16, block, false, 256, 4)
-GROUPS(BF16, block, false, 256, 4)
+GROUPS(FP32, warp, sample_few, 128, 4)
+GROUPS(FP16, warp, sample_few, 128, 6)
+GROUPS(BF16, warp, sample_few, 128, 6)
+GROUPS(FP32, block, sample_groups, 256, 2)
+GROUPS(FP16, block, sample_groups, 256, 3)
+GROUPS(BF16, block, sample_groups, 256, 3)
 
 #endif

@@ -1,6 +1,6 @@
 // The k largest elements of a row as a sorted list in shared memory, by a warp, a block or a cluster of blocks.
 //
-// The row is read once, in batches of four 16-byte chunks a thread, three of them in flight. The first three, which are all of a short
+// The row is read once, in batches of four 16-byte chunks a thread, two or four of them in flight. The first ones, which are all of a short
 // row, give a key that at least k elements reach: a warp's own part of k is found among the largest of its lanes' first words,
 // second words and so on, by bisection with votes inside the warp; the lowest of the warps' keys holds for all. What reaches it is
 // appended to the list. Where the list is about to overflow it is cut to the k largest, and what follows must be above the last of them.
@@ -13,11 +13,13 @@
 
 extern __shared__ __align__(128) uint4 held[]; // batches; by index, which takes fewer registers than addresses
 enum { BATCH = LIST_BATCH };
-#if __CUDA_ARCH__ >= 800
-enum { STAGES = LIST_STAGES }; // 3, or turns would have to be counted apart
-#else
-enum { STAGES = 1 }; // copies are not asynchronous
-#endif
+
+// Batches of a thread in shared memory: LIST_STAGES, LIST_MORE where rows are few, or 1 where copies are not asynchronous.
+INLINE int list_stages(void) {
+  uint32_t bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  return (int)(bytes / (blockDim.x * BATCH * 16));
+}
 
 // How many of a warp's words' elements are above `below`.
 template <int kind, int nan> INLINE uint32_t count_above(const uint32_t *word, uint32_t below) {
@@ -63,17 +65,21 @@ template <int kind, int nan> INLINE uint32_t warp_low(const uint32_t *word, uint
 
 // The row of a thread, and what part of it this block has.
 typedef struct Part {
-  Span x;
+  struct {
+    const char *at;
+    const uint4 *body;
+    int n, chunks, head, edges;
+  } x; // a Span in fewer registers
   int begin, end; // chunks
   uint64_t row;
-  int thread, rank, blocks;
+  int thread, rank, blocks, stages;
 } Part;
 
 template <int threads> INLINE Part part_of(const void *x, int64_t stride, int64_t n, int in, uint64_t m) {
   Part p;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
   p.blocks = threads == 32 ? 1 : cluster_blocks();
-  p.rank = 0;
+  p.rank = 0, p.stages = list_stages();
 #if __CUDA_ARCH__ >= 900
   if (p.blocks > 1) p.rank = (int)cluster_rank();
 #endif
@@ -81,8 +87,9 @@ template <int threads> INLINE Part part_of(const void *x, int64_t stride, int64_
           : p.blocks > 1 ? block / p.blocks
                          : block;
   p.thread = threads == 32 ? threadIdx.x % 32 : threadIdx.x;
-  p.x = span_of((const char *)x + (int64_t)p.row * stride, p.row < m ? n : 0, in);
-  int chunks = (int)p.x.chunks, each = p.blocks > 1 ? (chunks + p.blocks - 1) / p.blocks : chunks;
+  Span s = span_of((const char *)x + (int64_t)p.row * stride, p.row < m ? n : 0, in);
+  p.x = {s.at, (const uint4 *)s.body, (int)s.n, (int)s.chunks, s.head, s.edges};
+  int chunks = p.x.chunks, each = p.blocks > 1 ? (chunks + p.blocks - 1) / p.blocks : chunks;
   p.begin = min(each * p.rank, chunks), p.end = min(p.begin + each, chunks);
   return p;
 }
@@ -110,7 +117,7 @@ template <int threads> INLINE int batch_chunks(const Part &p, int at) {
 // Starts to copy them into shared memory, where this thread alone reads them: batches are in flight while one before them is
 // searched, and take no registers.
 template <int threads> INLINE void start_batch(const Part &p, int at, int stage) {
-  const uint4 *chunk = (const uint4 *)p.x.body + at + p.thread;
+  const uint4 *chunk = p.x.body + at + p.thread;
   int chunks = batch_chunks<threads>(p, at);
 #pragma unroll
   for (int u = 0; u < BATCH; u++)
@@ -119,9 +126,10 @@ template <int threads> INLINE void start_batch(const Part &p, int at, int stage)
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-INLINE void wait_for_batch(void) { // all but the last STAGES - 1
+INLINE void wait_for_batch(int stages) { // all but the last stages - 1
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+  if (stages == LIST_MORE) asm volatile("cp.async.wait_group %0;" ::"n"(LIST_MORE - 1) : "memory");
+  else asm volatile("cp.async.wait_group %0;" ::"n"(LIST_STAGES - 1) : "memory");
 #endif
 }
 
@@ -130,7 +138,7 @@ template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p,
   const uint32_t lowest = span_lowest(kind);
   b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at), b.stage = stage;
   b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
-  wait_for_batch();
+  wait_for_batch(p.stages);
 #pragma unroll
   for (int u = 0; u < BATCH; u++) {
     b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
@@ -217,7 +225,7 @@ INLINE uint32_t first_low(const Part &p, L *list, int stage, uint32_t k) {
   for (int j = 0; j < words; j++) word[j] = span_lowest(kind);
   wait_for_fetches();
 #pragma unroll 1
-  for (int i = 0; i < STAGES; i++) {
+  for (int i = 0; i < p.stages; i++) {
     int chunks = batch_chunks<threads>(p, p.begin + i * BATCH * threads);
 #pragma unroll
     for (int u = 0; u < BATCH; u++) {
@@ -272,6 +280,7 @@ INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t e
 // The lists of the other blocks of a cluster, behind that of the first.
 template <int threads, class L>
 INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
+  if (*count > 2 * k) cut_list<threads>(list, count, k, 2 * k, p.thread); // all blocks at once
   if (p.thread == 0) list->count = *count;
   cluster_barrier();
   if (p.rank) return;
@@ -308,17 +317,17 @@ template <int kind, int nan, class L> INLINE uint32_t list_all(const Part &p, L 
 // The list of all elements that may be among the k largest, in any order; in that of the first block are those of all blocks.
 template <int kind, int nan, int threads, class L>
 INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
-  uint32_t count = 0, low = 0, turn = 0; // turn: by turns three
+  uint32_t count = 0, low = 0, turn = 0, slot = 0; // turn: by turns three
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
-#pragma unroll
-  for (int i = 0; i < STAGES; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
+#pragma unroll 1
+  for (int i = 0; i < p.stages; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
   uint32_t edge_word = load_edge<kind>(p);
   if (2 * k < (uint32_t)p.x.n) low = first_low<kind, nan, threads>(p, list, stage, k);
 #pragma unroll 1
   for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
-    int slot = stage + turn % STAGES * BATCH * threads;
-    Batch<threads> b = take_batch<kind, threads>(p, at, slot);
+    int here = stage + slot * BATCH * threads;
+    Batch<threads> b = take_batch<kind, threads>(p, at, here);
     uint32_t below = word_below<kind, nan>(low), next = turn == 2 ? 0 : turn + 1;
     bool edge = b.edge >= 0 && word_above<kind, nan>(edge_word, below) & 1;
     append<kind>(p, b, batch_above<kind, nan>(b, below), edge, edge_word, list, &list->added[turn], count);
@@ -329,8 +338,8 @@ INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
       low = append_slowly<kind, nan>(p, b, edge_word, low, list, &count, k);
     else if (count = all, left && expected > L::room)
       low = max(low, cut_list<threads>(list, &count, k, k + k / 4, p.thread) + (all >= k));
-    start_batch<threads>(p, at + STAGES * BATCH * threads, slot); // all lanes of the warp have read what it overwrites
-    turn = next;
+    start_batch<threads>(p, at + p.stages * BATCH * threads, here); // all lanes of the warp have read what it overwrites
+    turn = next, slot = slot + 1 == p.stages ? 0 : slot + 1;
   }
   if (p.blocks > 1) gather_lists<threads>(p, list, &count, k);
   return count;
@@ -349,13 +358,13 @@ INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k) {
 // Kernels of that name, one for elements of `in` bytes, entries of so many bits, and threads on a row: a warp, of which a block has
 // several, or a block. run<kind, threads>(p, list) does a row.
 #define LIST_KERNEL(name, Params, Shared, run, in, entry, threads, rows, room)                               \
-  KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 ? 2 : 3)                                 \
+  KERNEL __launch_bounds__(threads *rows, threads == 32 ? (in == 2 ? 7 : 6) : 3)                                 \
       sol_##name##_##in##_##entry##_##threads(const __grid_constant__ Params p) {                            \
     __shared__ Shared<uint##entry##_t, room> lists[rows];                                                    \
     begin_kernel();                                                                                          \
     int row = rows > 1 ? threadIdx.x / threads : 0;                                                          \
     auto *list = lists + row;                                                                                \
-    int stage = row * (STAGES * BATCH * threads);                                                            \
+    int stage = row * list_stages() * BATCH * threads;                                                       \
     if (in == 4)                                                                                             \
       run<KIND_FP32, threads>(p, list, stage);                                                               \
     else if (p.x_kind == KIND_FP16)                                                                          \

@@ -95,24 +95,23 @@ template <class Entry> static __device__ __noinline__ void sort_many(Entry *list
   else sort_entries<Entry, 4, 256>(list, count, thread);
 }
 
-// A number that at least k of a warp's entries reach and at most `most`: by bisection.
-template <class Entry, int per> INLINE Entry warp_entry(const Entry *v, uint32_t k, uint32_t most_of) {
+// A number that at least k of `count` entries reach and at most `most_of`: by bisection, by a warp.
+template <class Entry> INLINE Entry warp_entry(const Entry *list, uint32_t count, uint32_t k, uint32_t most_of, int lane) {
   uint32_t most = 0, least = ~0u;
-#pragma unroll
-  for (int r = 0; r < per; r++)
-    if (v[r]) most = max(most, entry_key(v[r])), least = min(least, entry_key(v[r]));
+#pragma unroll 1
+  for (uint32_t i = lane; i < count; i += 32) most = max(most, entry_key(list[i])), least = min(least, entry_key(list[i]));
   Entry low, high;
   make_entry(lanes_least(least), ~0u, &low), make_entry(lanes_most(most), 0, &high);
 #pragma unroll 1
   while (low < high) {
     Entry middle = low + (high - low) / 2 + 1;
-    uint32_t count = 0;
-#pragma unroll
-    for (int r = 0; r < per; r++) count += v[r] >= middle;
-    count = lanes_sum(count);
-    if (count >= k) low = middle;
+    uint32_t reach = 0;
+#pragma unroll 2
+    for (uint32_t i = lane; i < count; i += 32) reach += list[i] >= middle;
+    reach = lanes_sum(reach);
+    if (reach >= k) low = middle;
     else high = middle - 1;
-    if (count >= k && count <= most_of) break;
+    if (reach >= k && reach <= most_of) break;
   }
   return low;
 }
@@ -167,25 +166,23 @@ INLINE typename L::Item block_entry(L *list, uint32_t count, uint32_t k, uint32_
 }
 
 // Cuts the list to its largest entries, in any order: at least k of them, at most `most`. A key that k of those have or exceed;
-// 0 where there are fewer. What comes later in the row with that key is not among the k largest. By a warp: of up to 256.
+// 0 where there are fewer. What comes later in the row with that key is not among the k largest. By a warp.
 template <class L>
 static __device__ __noinline__ uint32_t cut_few(L *list, uint32_t *count, uint32_t k, uint32_t most, int lane) {
   typedef typename L::Item Entry;
-  enum { PER = 8 };
-  Entry v[PER];
   if (*count < k) return 0;
-#pragma unroll
-  for (int r = 0; r < PER; r++) v[r] = lane + r * 32 < *count ? list->entry[lane + r * 32] : 0;
-  Entry last = warp_entry<Entry, PER>(v, k, most);
-  __syncwarp();
-  *count = 0;
-#pragma unroll
-  for (int r = 0; r < PER; r++) {
-    uint32_t kept = __ballot_sync(~0u, v[r] >= last);
-    if (v[r] >= last) list->entry[*count + __popc(kept & ((1u << lane) - 1))] = v[r];
-    *count += __popc(kept);
+  Entry last = warp_entry(list->entry, *count, k, most, lane);
+  uint32_t left = 0;
+#pragma unroll 1
+  for (uint32_t i = lane; i - lane < *count; i += 32) {
+    Entry e = i < *count ? list->entry[i] : 0;
+    uint32_t kept = __ballot_sync(~0u, i < *count && e >= last);
+    __syncwarp(); // what is written is not beyond what has been read
+    if (kept >> lane & 1) list->entry[left + __popc(kept & ((1u << lane) - 1))] = e;
+    left += __popc(kept);
   }
   __syncwarp();
+  *count = left;
   return entry_key(last);
 }
 
@@ -193,24 +190,21 @@ static __device__ __noinline__ uint32_t cut_few(L *list, uint32_t *count, uint32
 template <class L>
 static __device__ __noinline__ uint32_t cut_many(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
   typedef typename L::Item Entry;
-  const int per = L::room / 256;
-  Entry v[per];
   if (*count < k) return 0;
   Entry last = block_entry(list, *count, k, most, thread);
-#pragma unroll
-  for (int r = 0; r < per; r++) v[r] = thread + r * 256 < *count ? list->entry[thread + r * 256] : 0;
   if (thread == 0) list->count = 0;
-  __syncthreads();
-#pragma unroll
-  for (int r = 0; r < per; r++) {
-    uint32_t kept = __ballot_sync(~0u, v[r] >= last), at = 0;
-    if (!kept) continue;
-    if (thread % 32 == 0) at = atomicAdd(&list->count, __popc(kept));
+#pragma unroll 1
+  for (uint32_t i = thread; i - thread < *count; i += 256) {
+    Entry e = i < *count ? list->entry[i] : 0;
+    uint32_t kept = __ballot_sync(~0u, i < *count && e >= last), at = 0;
+    __syncthreads(); // what is written is not beyond what has been read
+    if (thread % 32 == 0 && kept) at = atomicAdd(&list->count, __popc(kept));
     at = __shfl_sync(~0u, at, 0);
-    if (v[r] >= last) list->entry[at + __popc(kept & ((1u << thread % 32) - 1))] = v[r];
+    if (kept >> thread % 32 & 1) list->entry[at + __popc(kept & ((1u << thread % 32) - 1))] = e;
   }
   __syncthreads();
   *count = list->count;
+  __syncthreads();
   return entry_key(last);
 }
 

@@ -270,7 +270,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
     l.kernel = SHORT + 3 * kind + (p.share ? 2 : p.k ? 1 : 0);
   } else if (!p.k && !p.share) {
-    l.kernel = GROUPS + kind + (group_plan(ctx, a->m, a->n, &l) ? 0 : 3);
+    p.rounds = group_plan(ctx, a->m, a->n, in, &l);
+    l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
   } else {
     p.held = weigh_plan(ctx, a->m, a->n, in, &alone, &l);
     l.kernel = WEIGH + (alone ? 0 : 2) + (in == 4);

@@ -16,7 +16,8 @@ static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t mos
   while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
   l->block = is_short ? 32 * ROWS : THREADS;
   l->cluster = (uint32_t)blocks;
-  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc >= 80 ? LIST_STAGES : 1);
+  bool few = !is_short && rows * blocks <= 2 * ctx->sms;
+  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc < 80 ? 1 : few ? LIST_MORE : LIST_STAGES);
   ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
 }
 
@@ -55,20 +56,26 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
   return (HeldShape){(uint64_t)rows, of_block, 32, (int32_t)(each * THREADS * 16)};
 }
 
-// Groups of a row by one warp, where rows occupy the GPU, or by a block or a cluster of them; a block has few enough warps that
-// they have about as many groups each. Whether by a warp.
-bool group_plan(const SolContext *ctx, int64_t rows, int64_t n, OpsLaunch *l) {
-  enum { ROWS = 4, OF_WARP = 8, WAVES = 4, RESIDENT = 32, BLOCKS = 4, MOST = 16, BYTES = 12 }; // BYTES: kept of a group
-  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms;
-  bool alone = groups == 1 || (groups <= OF_WARP && rows >= WAVES * resident);
+// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with
+// few enough warps that they have about as many groups each. Rows of a warp, or 0.
+int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+  enum { ROWS = 4, OF_WARP = 8, WAVES = 4, RESIDENT = 24, BLOCKS = 3, MOST = 16, BYTES = 12 }; // BYTES: kept of a group
+  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms, each = 0;
+  if (groups == 1 || (groups <= OF_WARP && rows >= WAVES * resident)) {
+    each = rows / (WAVES * resident);
+    each = each < 1 ? 1 : each > 8 ? 8 : each;
+    l->block = 32 * ROWS, l->cluster = 1;
+    l->shared = (uint32_t)(ROWS * groups * 32 * 4 * (SELECT_GROUP / 32 * in / 16 + 1));
+    ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
+    return (int)each;
+  }
   while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident) warps /= 2;
-  while (!alone && ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
-    blocks *= 2;
-  l->block = (uint32_t)(32 * (alone ? ROWS : warps));
+  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms) blocks *= 2;
+  l->block = (uint32_t)(32 * warps);
   l->cluster = (uint32_t)blocks;
-  l->shared = (uint32_t)((alone ? ROWS * groups : ops_ceil_div(groups, blocks)) * BYTES);
-  ops_grid(l->grid, (uint64_t)(alone ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
-  return alone;
+  l->shared = (uint32_t)(ops_ceil_div(groups, blocks) * BYTES);
+  ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
+  return 0;
 }
 
 uint64_t select_order(float value, bool nan_first, int64_t column) {

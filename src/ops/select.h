@@ -14,11 +14,10 @@ extern const int64_t select_shapes[SELECT_SHAPES][4];
 // (kernels/select/list.cuh), and which of the six it is; of those that weigh all (weigh.cuh), by a warp each or by a block or
 // more; of those that do it group by group (groups.cuh), likewise. Results do not depend on it.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l);
-bool group_plan(const SolContext *ctx, int64_t rows, int64_t n, OpsLaunch *l);
+int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l);
 HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l);
-// Threads of a block that lists, and its dynamic shared memory; with the list itself that is more than 48 KiB, which has to be
-// asked for: hence one byte more.
-enum { LIST_THREADS = 256, LIST_SHARED = LIST_THREADS * LIST_STAGES * LIST_BATCH * 16 + 1 };
+// Threads of a block that lists, and its dynamic shared memory at most.
+enum { LIST_THREADS = 256, LIST_SHARED = LIST_THREADS * LIST_MORE * LIST_BATCH * 16 };
 enum {
   WEIGH_SHARED = 48 << 10
 }; // bytes of a row that a block holds at most, beside a quarter of that for sums

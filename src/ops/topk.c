@@ -137,5 +137,5 @@ const OpsDef ops_topk = {
     OPS_CASES(select_shapes, bench),
     OPS_KERNELS("select", kernel_names),
     .shared = shared_bytes,
-    .least_shared = LIST_SHARED / LIST_STAGES,
+    .least_shared = LIST_SHARED / LIST_MORE,
 };
