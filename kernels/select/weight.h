@@ -5,7 +5,7 @@
 // is known, and is the last if the elements larger than that one (of equals those of lower columns) have less than top_p of the weight;
 // otherwise only these are left. Without a top_p it takes an element by the hulls of the weights, which cost less, and is the last
 // if what the random number is beyond the elements before it is less than the element's weight. Either way each element comes with the
-// probability that its weight says, and no cut has to be found.
+// probability that its weight says, and no cut has to be found. Where top_k leaves more than SELECT_LISTED, one trial by the weights is enough.
 //
 // The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer; otherwise that of the columns. Rows of up to
 // SELECT_SHORT columns of which top_k alone leaves one of SELECT_SHARE or more are not cut at all: what is drawn of all elements, in order of

@@ -199,11 +199,12 @@ static int64_t choose(const SolSample *a, int64_t row) {
   hulls.hulls = true;
   if (is_listed(a)) return choose_listed(a, &weighed, stream);
   if (is_grouped(a)) return choose_grouped(&hulls, stream);
-  if (count_of(a) && !is_refused(a)) last = select_last(&each, 0, (uint64_t)count_of(a));
+  bool cut = count_of(a) && !is_refused(a), weights = cut || share_of(a);
+  if (cut) last = select_last(&each, 0, (uint64_t)count_of(a));
   uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
   for (uint32_t trial = 0;; trial++) {
-    Drawn d = draw(target ? &weighed : &hulls, last, select_random(stream, trial));
-    bool taken = target ? select_sum(&weighed, d.order + 1) < target : is_taken(&hulls, d.value, d.rest);
+    Drawn d = draw(weights ? &weighed : &hulls, last, select_random(stream, trial));
+    bool taken = target ? select_sum(&weighed, d.order + 1) < target : weights || is_taken(&hulls, d.value, d.rest);
     if (is_refused(a)) taken &= select_sum(&each, d.order + 1) < (uint64_t)count_of(a);
     if (taken) return select_column(d.order);
     if (target) last = d.order + 1;
@@ -298,6 +299,10 @@ static int by_column(const void *a, const void *b) {
   return ((const Place *)a)->column < ((const Place *)b)->column ? -1 : 1;
 }
 
+static bool is_cut(const SolSample *a) { // to more elements than a list has
+  return count_of(a) > SELECT_LISTED;
+}
+
 static uint64_t weight_at(const SolSample *a, double value, double top) {
   float place = select_place_of((float)value, (float)top, per_of(a));
   return is_listed(a) ? select_few(place) : select_weight(place);
@@ -315,7 +320,7 @@ static Place drawn(const SolSample *a, const Place *places, int64_t count, doubl
   uint64_t sum = 0, upto = 0;
   for (int turn = 0;; turn++) {
     for (int64_t i = 0; i < count; i++) {
-      uint64_t weight = share_of(a) ? weight_at(a, places[i].value, top)
+      uint64_t weight = share_of(a) || is_cut(a) ? weight_at(a, places[i].value, top)
                                     : select_hull(select_place_of((float)places[i].value, (float)top, per_of(a)));
       if (!turn)
         sum += weight;
@@ -372,6 +377,7 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
     Place p = drawn(a, sorted, left, top, select_random(stream, trial), &rest);
     int64_t before = 0;
     while (places[before].column != p.column) before++;
+    if (is_cut(a) && !share_of(a)) return (double)p.column;
     if (!share_of(a) && before < most && rest < select_hulled(select_place_of((float)p.value, (float)top, per_of(a))))
       return (double)p.column;
     if (share_of(a) && first_weights(a, places, before, top) < target) return (double)p.column;
