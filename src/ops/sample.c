@@ -11,12 +11,15 @@
 
 enum { DRAW = 0, SHORT = 6, WEIGH = 15, GROUPS = 19 }; // of the kernels
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",      "sol_draw_2_64_32",       "sol_draw_4_64_32",      "sol_draw_2_32_256",
-    "sol_draw_2_64_256",     "sol_draw_4_64_256",      "sol_short_FP32_hulls",  "sol_short_FP32_hulls_cut",
-    "sol_short_FP32_weights", "sol_short_FP16_hulls", "sol_short_FP16_hulls_cut", "sol_short_FP16_weights",
-    "sol_short_BF16_hulls", "sol_short_BF16_hulls_cut", "sol_short_BF16_weights", "sol_weigh_2_warp",      "sol_weigh_4_warp",       "sol_weigh_2_block",     "sol_weigh_4_block",
-    "sol_groups_FP32_warp",  "sol_groups_FP16_warp",   "sol_groups_BF16_warp",  "sol_groups_FP32_block",
-    "sol_groups_FP16_block", "sol_groups_BF16_block"};
+    "sol_draw_2_32_32",     "sol_draw_2_64_32",         "sol_draw_4_64_32",
+    "sol_draw_2_32_256",    "sol_draw_2_64_256",        "sol_draw_4_64_256",
+    "sol_short_FP32_hulls", "sol_short_FP32_hulls_cut", "sol_short_FP32_weights",
+    "sol_short_FP16_hulls", "sol_short_FP16_hulls_cut", "sol_short_FP16_weights",
+    "sol_short_BF16_hulls", "sol_short_BF16_hulls_cut", "sol_short_BF16_weights",
+    "sol_weigh_2_warp",     "sol_weigh_4_warp",         "sol_weigh_2_block",
+    "sol_weigh_4_block",    "sol_groups_FP32_warp",     "sol_groups_FP16_warp",
+    "sol_groups_BF16_warp", "sol_groups_FP32_block",    "sol_groups_FP16_block",
+    "sol_groups_BF16_block"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2,
                                                                LIST_SHARED / 2,
                                                                LIST_SHARED / 2,
@@ -204,7 +207,8 @@ static int64_t choose(const SolSample *a, int64_t row) {
   uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
   for (uint32_t trial = 0;; trial++) {
     Drawn d = draw(weights ? &weighed : &hulls, last, select_random(stream, trial));
-    bool taken = target ? select_sum(&weighed, d.order + 1) < target : weights || is_taken(&hulls, d.value, d.rest);
+    bool taken =
+        target ? select_sum(&weighed, d.order + 1) < target : weights || is_taken(&hulls, d.value, d.rest);
     if (is_refused(a)) taken &= select_sum(&each, d.order + 1) < (uint64_t)count_of(a);
     if (taken) return select_column(d.order);
     if (target) last = d.order + 1;
@@ -320,8 +324,9 @@ static Place drawn(const SolSample *a, const Place *places, int64_t count, doubl
   uint64_t sum = 0, upto = 0;
   for (int turn = 0;; turn++) {
     for (int64_t i = 0; i < count; i++) {
-      uint64_t weight = share_of(a) || is_cut(a) ? weight_at(a, places[i].value, top)
-                                    : select_hull(select_place_of((float)places[i].value, (float)top, per_of(a)));
+      uint64_t weight = share_of(a) || is_cut(a)
+                            ? weight_at(a, places[i].value, top)
+                            : select_hull(select_place_of((float)places[i].value, (float)top, per_of(a)));
       if (!turn)
         sum += weight;
       else if ((upto += weight) > *rest)
@@ -353,7 +358,8 @@ static double reference_grouped(const SolSample *a, const Place *places, double 
         whole += turn ? 0 : weight, upto += turn ? weight : 0;
         if (!turn || upto <= wanted || before > wanted) continue;
         Place p = drawn(a, places + at, count, of_group, select_random(stream, trial), &rest);
-        if (rest < select_hulled(select_place_of((float)p.value, (float)of_group, per_of(a)))) return (double)p.column;
+        if (rest < select_hulled(select_place_of((float)p.value, (float)of_group, per_of(a))))
+          return (double)p.column;
       }
       wanted = high_product(select_random_group(stream, trial), whole);
     }
@@ -362,7 +368,8 @@ static double reference_grouped(const SolSample *a, const Place *places, double 
 
 static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places,
                             Place *sorted) {
-  int64_t left = count_of(a) && !is_refused(a) ? count_of(a) : a->n, most = is_refused(a) ? count_of(a) : a->n;
+  int64_t left = count_of(a) && !is_refused(a) ? count_of(a) : a->n,
+          most = is_refused(a) ? count_of(a) : a->n;
   uint64_t rest = 0, stream = select_stream(seed, (uint64_t)a->step);
   for (int64_t c = 0; c < a->n; c++) places[c] = sorted[c] = (Place){x[c], c};
   qsort(places, (size_t)a->n, sizeof *places, in_order);
@@ -378,7 +385,8 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
     int64_t before = 0;
     while (places[before].column != p.column) before++;
     if (is_cut(a) && !share_of(a)) return (double)p.column;
-    if (!share_of(a) && before < most && rest < select_hulled(select_place_of((float)p.value, (float)top, per_of(a))))
+    if (!share_of(a) && before < most &&
+        rest < select_hulled(select_place_of((float)p.value, (float)top, per_of(a))))
       return (double)p.column;
     if (share_of(a) && first_weights(a, places, before, top) < target) return (double)p.column;
     if (share_of(a)) left = before;

@@ -59,8 +59,17 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
 // Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with
 // few enough warps that they have about as many groups each. Rows of a warp, or 0.
 int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
-  enum { ROWS = 4, OF_WARP = 8, WAVES = 4, RESIDENT = 24, BLOCKS = 3, MOST = 16, BYTES = 12 }; // BYTES: kept of a group
-  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms, each = 0;
+  enum {
+    ROWS = 4,
+    OF_WARP = 8,
+    WAVES = 4,
+    RESIDENT = 24,
+    BLOCKS = 3,
+    MOST = 16,
+    BYTES = 12
+  }; // BYTES: kept of a group
+  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms,
+          each = 0;
   if (groups == 1 || (groups <= OF_WARP && rows >= WAVES * resident)) {
     each = rows / (WAVES * resident);
     each = each < 1 ? 1 : each > 8 ? 8 : each;
@@ -69,8 +78,10 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
     return (int)each;
   }
-  while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident) warps /= 2;
-  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms) blocks *= 2;
+  while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
+    warps /= 2;
+  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
+    blocks *= 2;
   l->block = (uint32_t)(32 * warps);
   l->cluster = (uint32_t)blocks;
   l->shared = (uint32_t)(ops_ceil_div(groups, blocks) * BYTES);
