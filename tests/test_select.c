@@ -132,7 +132,7 @@ TEST(emu_chooses_as_the_cpu) {
 // So many rows of a few groups that a warp has several of them: as many as there are of a row are chosen alike.
 TEST(rows_of_a_warp_are_drawn_as_single_ones) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
-  enum { N = 1100, ROWS = 13001, BEGINS = WIDE - N };
+  enum { N = 1100, ROWS = 17001, BEGINS = WIDE - N };
   SolContext *emu = open_on(SOL_BACKEND_EMU);
   static int64_t seeds[ROWS];
   static int32_t ids[ROWS];

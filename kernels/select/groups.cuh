@@ -24,12 +24,18 @@ template <int kind> INLINE void place_piece(Piece<kind> &p, const char *row, uin
 template <int kind> INLINE void load_piece(Piece<kind> &p, const char *row, uint32_t n, uint32_t begin) {
   const int lane = threadIdx.x % 32;
   place_piece(p, row, n, begin);
+  const uint4 *from = (const uint4 *)p.x.body + lane;
+  p.edge = ~0u;
+  if (p.x.chunks == 32 * p.chunks) { // all of a group in chunks
+#pragma unroll
+    for (int u = 0; u < p.chunks; u++) p.v[u].v = from[32 * u];
+    return;
+  }
 #pragma unroll
   for (int u = 0; u < p.chunks; u++) {
     p.v[u].v = make_uint4(~0u, ~0u, ~0u, ~0u);
-    if (u * 32 + lane < (int)p.x.chunks) p.v[u].v = ((const uint4 *)p.x.body)[u * 32 + lane];
+    if (u * 32 + lane < (int)p.x.chunks) p.v[u].v = from[32 * u];
   }
-  p.edge = ~0u;
   if (lane < p.x.edges) {
     int64_t c = span_edge(&p.x, lane);
     p.edge = kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[c] : 0xffff0000u | ((const uint16_t *)p.x.at)[c];
@@ -236,26 +242,14 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
 }
 
 template <int kind> INLINE void sample_groups(const SampleParams &p) {
-  Piece<kind> piece, next;
+  Piece<kind> piece;
   GroupRow r = group_row(p);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   uint64_t seed = (uint64_t)p.seeds[r.row]; // in flight along with the row
-  bool whole = r.columns == SELECT_GROUP; // groups are pieces: the next is in flight while one is summed
-  uint32_t g = r.begin + warp;
-  if (whole && g < r.end) load_piece(next, r.at, r.n, g * SELECT_GROUP);
 #pragma unroll 1
-  for (; g < r.end; g += warps) {
+  for (uint32_t g = r.begin + warp; g < r.end; g += warps) {
     float top;
-    uint64_t hulls;
-    if (whole) {
-      piece = next;
-      if (g + warps < r.end) load_piece(next, r.at, r.n, (g + warps) * SELECT_GROUP);
-      top = piece_top(piece);
-      set_scale(piece, top, p.per);
-      hulls = sum_piece(piece);
-    } else {
-      hulls = sum_group(piece, r, p.per, g, &top);
-    }
+    uint64_t hulls = sum_group(piece, r, p.per, g, &top);
     if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
   }
   if (r.blocks > 1) cluster_barrier();
@@ -267,7 +261,7 @@ template <int kind> INLINE void sample_groups(const SampleParams &p) {
   if (r.blocks > 1) cluster_barrier(); // the first block reads what the others have kept
 }
 
-// ---- Rows of few groups, each by one warp, which has several rows: the next piece, of this row or the next, is in flight while one is summed
+// ---- Rows of few groups, each by one warp, which has several rows
 
 // The sums of this lane's chunks of a row's groups.
 template <int kind> INLINE void keep_sums(const Piece<kind> &piece, uint32_t *sums, uint32_t group) {
@@ -307,13 +301,12 @@ INLINE int64_t draw_few(const SampleParams &p, const char *at, uint32_t *sums, u
 }
 
 template <int kind> INLINE void sample_few(const SampleParams &p) {
-  Piece<kind> piece, next;
+  Piece<kind> piece;
   uint64_t warp = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
   uint64_t row = warp * p.rounds, end = min(row + p.rounds, p.m);
   uint32_t groups = ((uint32_t)p.n - 1) / SELECT_GROUP + 1, lane = threadIdx.x % 32;
   uint32_t *sums = (uint32_t *)held + threadIdx.x / 32 * groups * 32 * (piece.chunks + 1);
   const char *at = (const char *)p.x + (int64_t)row * p.x_stride;
-  if (row < end) load_piece(next, at, (uint32_t)p.n, 0);
 #pragma unroll 1
   for (; row < end; row++, at += p.x_stride) {
     uint64_t seed = (uint64_t)p.seeds[row];
@@ -321,9 +314,7 @@ template <int kind> INLINE void sample_few(const SampleParams &p) {
     float top = -INFINITY;
 #pragma unroll 1
     for (uint32_t g = 0; g < groups; g++) {
-      piece = next;
-      bool last = g + 1 == groups;
-      if (!last || row + 1 < end) load_piece(next, last ? at + p.x_stride : at, (uint32_t)p.n, last ? 0 : (g + 1) * SELECT_GROUP);
+      load_piece(piece, at, (uint32_t)p.n, g * SELECT_GROUP);
       float of_group = piece_top(piece);
       set_scale(piece, of_group, p.per);
       uint32_t sum = sum_piece(piece);
@@ -340,10 +331,10 @@ template <int kind> INLINE void sample_few(const SampleParams &p) {
     begin_kernel();                                                                                          \
     run<KIND_##kind>(p);                                                                                     \
   }
-GROUPS(FP32, warp, sample_few, 128, 4)
-GROUPS(FP16, warp, sample_few, 128, 6)
-GROUPS(BF16, warp, sample_few, 128, 6)
-GROUPS(FP32, block, sample_groups, 256, 2)
+GROUPS(FP32, warp, sample_few, 128, 6)
+GROUPS(FP16, warp, sample_few, 128, 8)
+GROUPS(BF16, warp, sample_few, 128, 8)
+GROUPS(FP32, block, sample_groups, 256, 3)
 GROUPS(FP16, block, sample_groups, 256, 3)
 GROUPS(BF16, block, sample_groups, 256, 3)
 

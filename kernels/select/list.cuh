@@ -16,9 +16,13 @@ enum { BATCH = LIST_BATCH };
 
 // Batches of a thread in shared memory: LIST_STAGES, LIST_MORE where rows are few, or 1 where copies are not asynchronous.
 INLINE int list_stages(void) {
+#if __CUDA_ARCH__ >= 800
   uint32_t bytes;
   asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
-  return (int)(bytes / (blockDim.x * BATCH * 16));
+  return bytes > blockDim.x * (BATCH * 16 * LIST_STAGES) ? LIST_MORE : LIST_STAGES;
+#else
+  return 1;
+#endif
 }
 
 // How many of a warp's words' elements are above `below`.

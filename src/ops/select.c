@@ -63,7 +63,7 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     ROWS = 4,
     OF_WARP = 8,
     WAVES = 4,
-    RESIDENT = 24,
+    RESIDENT = 32,
     BLOCKS = 3,
     MOST = 16,
     BYTES = 12
