@@ -149,7 +149,7 @@ TEST(rows_of_a_warp_are_drawn_as_single_ones) {
   CHECK_INT(sol_context_read(emu, ids, y, sizeof ids, NULL), SOL_OK);
   SolContext *cpu = open_on(SOL_BACKEND_CPU);
   for (int i = 0; i < ROWS; i += 97) {
-    int32_t want;
+    int32_t want = -2;
     SolSample one = {.ids = &want,
                      .x = row + i,
                      .seeds = seeds + i,

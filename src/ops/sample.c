@@ -177,7 +177,7 @@ static SelectRow group_of(const SelectRow *r, int64_t group) { // against its ow
 
 static int64_t choose_grouped(const SelectRow *r, uint64_t stream) {
   int64_t columns = select_columns(r->n), groups = ops_ceil_div(r->n, columns);
-  uint64_t weights[SELECT_GROUPS], whole = 0;
+  uint64_t weights[SELECT_GROUPS] = {0}, whole = 0;
   for (int64_t i = 0; i < groups; i++) {
     SelectRow g = group_of(r, i);
     whole += weights[i] = select_group(select_sum(&g, 0), select_place_of(g.top, r->top, r->per));
