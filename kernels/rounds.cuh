@@ -43,6 +43,16 @@ INLINE void load_rounds(R &s, const void *x, int64_t stride, uint64_t m, int col
   bool there = row < m, aligned = (((uint32_t)(uintptr_t)begin | (uint32_t)stride) & 15) == 0;
   const char *at = begin + (int64_t)(there ? row : 0) * stride;
   int before = aligned ? 0 : (int)((uint32_t)(uintptr_t)at & 15), chunks = there ? (before + columns * R::size + 15) / 16 : 0;
+  if (aligned && columns * R::size % 16 == 0) { // nothing but whole chunks
+    s.n = there ? columns : 0;
+    s.first = s.lane * R::per;
+#pragma unroll
+    for (int r = 0; r < R::rounds; r++) {
+      s.v[r].v = make_uint4(fill, fill, fill, fill);
+      if (r < s.used && r * s.lanes + s.lane < chunks) s.v[r].v = ((const uint4 *)at)[r * s.lanes + s.lane];
+    }
+    return;
+  }
   bool inside = at - before >= begin && at - before + 16 * chunks <= end;
   at -= before;
   s.n = there ? columns : 0;

@@ -93,6 +93,77 @@ TEST(ties_and_masks_on_emu) {
   sol_context_destroy(ctx);
 }
 
+// Values of many kinds: a smooth row, one with infinities, masked ones, many NaN, very large ones.
+static void fill_row(int pattern) {
+  for (int i = 0; i < WIDE; i++) {
+    float f = sinf((float)i * 0.7f) * 6 + (float)(i % 13);
+    if (pattern == 1 && i % 400 == 399) f = INFINITY;
+    if (pattern == 2) f = i % 300 == 7 ? f : -INFINITY;
+    if (pattern == 3 && i % 3) f = NAN;
+    if (pattern == 4) f *= 1e30f;
+    if (pattern == 5) f = -INFINITY;
+    row[i] = f;
+  }
+}
+
+// Every way to draw: short rows, groups, lists, cuts of more than a list has, with and without a top_p.
+TEST(emu_chooses_as_the_cpu) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  const struct {
+    int64_t n, k;
+    float p;
+  } cases[] = {{300, 0, 0},  {300, 30, 0},    {300, 7, 0},     {100, 30, 0.8f},    {700, 0, 0},
+               {5003, 0, 0}, {5003, 0, 0.7f}, {5003, 2000, 0}, {5003, 2000, 0.9f}, {WIDE, 0, 0}};
+  SolContext *cpu = open_on(SOL_BACKEND_CPU), *emu = open_on(SOL_BACKEND_EMU);
+  for (int pattern = 0; pattern < 6; pattern++) {
+    fill_row(pattern);
+    for (size_t i = 0; i < SOL_COUNT(cases); i++)
+      for (int64_t seed = 0; seed < 3; seed++) {
+        int32_t want = sample_of(cpu, cases[i].n, cases[i].k, cases[i].p, 0.8f, seed);
+        int32_t got = sample_of(emu, cases[i].n, cases[i].k, cases[i].p, 0.8f, seed);
+        CHECK_MSG(got == want, "pattern %d, n %lld, k %lld, p %g, seed %lld: %d, not %d", pattern,
+                  (long long)cases[i].n, (long long)cases[i].k, (double)cases[i].p, (long long)seed, got,
+                  want);
+      }
+  }
+  sol_context_destroy(cpu), sol_context_destroy(emu);
+}
+
+// So many rows of a few groups that a warp has several of them: as many as there are of a row are chosen alike.
+TEST(rows_of_a_warp_are_drawn_as_single_ones) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  enum { N = 1100, ROWS = 17001, BEGINS = WIDE - N };
+  SolContext *emu = open_on(SOL_BACKEND_EMU);
+  static int64_t seeds[ROWS];
+  static int32_t ids[ROWS];
+  fill_row(0);
+  for (int i = 0; i < ROWS; i++) seeds[i] = i;
+  // Rows overlap: each begins an element after the one before, as often as the buffer has it.
+  void *x = device_of(emu, row, sizeof row), *s = device_of(emu, seeds, sizeof seeds),
+       *y = device_of(emu, NULL, sizeof ids);
+  SolSample a = {
+      .ids = y, .x = x, .seeds = s, .m = ROWS, .n = N, .x_stride = 1, .temperature = 0.8f, .dtype = SOL_FP32};
+  CHECK(ROWS <= BEGINS);
+  CHECK_MSG(!sol_sample(emu, &a, NULL), "%s", sol_last_error()->message);
+  CHECK_INT(sol_context_sync(emu, NULL), SOL_OK);
+  CHECK_INT(sol_context_read(emu, ids, y, sizeof ids, NULL), SOL_OK);
+  SolContext *cpu = open_on(SOL_BACKEND_CPU);
+  for (int i = 0; i < ROWS; i += 97) {
+    int32_t want = -2;
+    SolSample one = {.ids = &want,
+                     .x = row + i,
+                     .seeds = seeds + i,
+                     .m = 1,
+                     .n = N,
+                     .temperature = 0.8f,
+                     .dtype = SOL_FP32};
+    CHECK_MSG(!sol_sample(cpu, &one, NULL), "%s", sol_last_error()->message);
+    CHECK_INT(ids[i], want);
+  }
+  sol_context_free(emu, x, NULL), sol_context_free(emu, s, NULL), sol_context_free(emu, y, NULL);
+  sol_context_destroy(cpu), sol_context_destroy(emu);
+}
+
 // Octaves below the largest, at any scale and wherever the largest is: the weight, and the hull that no weight exceeds by more
 // than a rounding.
 TEST(weights_are_those_of_a_softmax) {
@@ -102,13 +173,14 @@ TEST(weights_are_those_of_a_softmax) {
     for (int i = 0; i < 32 * 4096; i++) {
       float x = tops[t] - (float)i / 4096, place = select_place_of(x, tops[t], 1.0f / 32);
       double d = (double)tops[t] - (double)x, want = ldexp(exp2(-d), 28);
-      uint32_t got = select_weight(place), hull = select_hull(place);
+      uint32_t got = select_weight(place), hull = select_hull(place), of_it = select_hulled(place);
       // 5000 octaves are rounded to 2^-11 of one when they are subtracted: the whole row moves by half of that.
       double moved = want * (t == 3 ? 2e-4 : 3e-6);
       if (!CHECK_MSG(fabs(got - want) <= want * 5e-6 + moved + 1, "2^28 2^-%g is %u, not %.3f", d, got, want))
         break;
-      if (!CHECK_MSG(got <= hull + hull * 1e-5 + 1 && hull <= got * 1.062 + 2, "the hull of %u is %u", got,
-                     hull))
+      if (!CHECK(fabs(of_it - ldexp(got, -7)) <= 1)) break;
+      if (!CHECK_MSG(of_it <= hull + hull * 1e-5 + 1 && hull <= of_it * 1.062 + 2, "the hull of %u is %u",
+                     of_it, hull))
         break;
       if (!CHECK(got <= before)) break;
       before = got;
@@ -117,7 +189,8 @@ TEST(weights_are_those_of_a_softmax) {
   CHECK_INT(select_weight(0), 0);
   CHECK_INT(select_hull(0), 0);
   CHECK_INT(select_weight(SELECT_TOP), 1 << 28);
-  CHECK_INT(select_hull(SELECT_TOP), 1 << 28);
+  CHECK_INT(select_hull(SELECT_TOP), 1 << 21);
+  CHECK_INT(select_hulled(SELECT_TOP), 1 << 21);
   CHECK_INT(select_weight(select_place_of(NAN, 0, 1)), 0);
   CHECK_INT(select_weight(select_place_of(INFINITY, INFINITY, 1)), 1 << 28);
   CHECK_INT(select_weight(select_place_of(3, INFINITY, 1)), 0);

@@ -199,6 +199,23 @@ INLINE void put(const ArgmaxParams *p, uint64_t row, int64_t column, const char 
   else ((uint16_t *)p->values)[to] = ((const uint16_t *)x)[column];
 }
 
+// The column of the largest element that is not NaN, by one thread or a whole warp; -1: there is none. Rows with a NaN where it does not
+// count are not worth a fast way.
+static __device__ __noinline__ int64_t largest_number(const char *x, int64_t n, int kind, int lane, int lanes) {
+  uint32_t best = 0;
+  int64_t column = -1;
+  for (int64_t c = lane; c < n; c += lanes) {
+    float f = load_one(x, c, kind);
+    if (f == f && key_of(f) > best) best = key_of(f), column = c;
+  }
+  for (int o = lanes / 2; o; o >>= 1) {
+    uint32_t other = __shfl_xor_sync(~0u, best, o);
+    int64_t there = __shfl_xor_sync(~0u, column, o);
+    if (other > best || (other == best && there < column)) best = other, column = there;
+  }
+  return column;
+}
+
 // depth: chunks that a thread holds; 0: rows of any length.
 INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int depth, int kind, BestFold *shared) {
   const int all = s.threads * s.cluster;
@@ -224,6 +241,14 @@ INLINE void argmax_row(const ArgmaxParams *p, RowShape s, int depth, int kind, B
   } else {
     if (column != UINT64_MAX) atomicMin(&shared->columns[row], (unsigned long long)column);
     column = row_first(s, shared, row, top);
+  }
+  if (p->skip_nan && place.row < p->m && place.thread < (s.threads < 32 ? 1 : 32)) {
+    bool is_nan = top == ~0u;
+    if (s.cluster > 1) { // the highest of this block alone
+      float f = place.thread ? 0 : load_one(x.at, (int64_t)column, kind);
+      is_nan = __any_sync(~0u, f != f);
+    }
+    if (is_nan) column = (uint64_t)largest_number(x.at, p->n, kind, place.thread, s.threads < 32 ? 1 : 32);
   }
   if (place.thread == 0 && place.row < p->m) put(p, place.row, (int64_t)column, x.at, s.in);
 }
@@ -270,7 +295,9 @@ template <int kind> INLINE void argmax_short(const ArgmaxParams &p) {
 #pragma unroll 1
   for (int o = s.lanes / 2; o; o >>= 1) column = min(column, __shfl_xor_sync(~0u, column, o));
   if (key == key_of(-INFINITY)) column = 0; // and so is what is beside the row
-  if (s.lane == 0 && row < p.m) put(&p, row, column, (const char *)p.x + (int64_t)row * p.x_stride, s.size);
+  const char *x = (const char *)p.x + (int64_t)row * p.x_stride;
+  if (s.lane == 0 && row < p.m && p.skip_nan && key == ~0u) column = (uint32_t)largest_number(x, p.n, kind, 0, 1);
+  if (s.lane == 0 && row < p.m) put(&p, row, (int32_t)column, x, s.size);
 }
 
 #define SHORT(in, kind)                                                                                     \

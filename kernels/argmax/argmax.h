@@ -12,6 +12,7 @@ typedef struct ArgmaxParams {
   int64_t n, x_stride;   // stride in bytes
   int64_t y_stride, values_stride; // elements
   int32_t x_kind, wide;  // wide: y is int64, otherwise int32
+  int32_t skip_nan;      // NaN does not count, and a row of nothing else has column -1
   int32_t lane_bits, rounds; // of the kernels for short rows: 2^lane_bits lanes share a row, with so many chunks each
 } ArgmaxParams;
 

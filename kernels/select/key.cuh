@@ -57,42 +57,34 @@ template <int kind, int nan> INLINE uint32_t word_below(uint32_t key) {
   return kind == KIND_FP32 ? u : u | u << 16;
 }
 
-// Which elements of a word are above `low`: bits 0 and 16; bit 0 of fp32. A NaN is where `nan`.
-template <int kind, int nan> INLINE uint32_t word_above(uint32_t word, uint32_t low) {
-  if (kind == KIND_FP32)
-    return nan ? !(__uint_as_float(word) <= __uint_as_float(low))
-               : __uint_as_float(word) > __uint_as_float(low);
-#if __CUDA_ARCH__ >= 900
+// Which elements of a word are above `low`, as masks: all bits of an element. A NaN is where `nan`.
+template <int kind, int nan> INLINE uint32_t mask_above(uint32_t word, uint32_t low) {
   uint32_t is;
-  if (kind == KIND_FP16 && nan)
-    asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else if (kind == KIND_FP16)
-    asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else if (nan)
-    asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  else
-    asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  return is & 0x10001u;
+  if (kind == KIND_FP32 && nan) asm("set.gtu.u32.f32 %0, %1, %2;" : "=r"(is) : "f"(__uint_as_float(word)), "f"(__uint_as_float(low)));
+  else if (kind == KIND_FP32) asm("set.gt.u32.f32 %0, %1, %2;" : "=r"(is) : "f"(__uint_as_float(word)), "f"(__uint_as_float(low)));
+#if __CUDA_ARCH__ >= 900
+  else if (kind == KIND_FP16 && nan) asm("set.gtu.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else if (kind == KIND_FP16) asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else if (nan) asm("set.gtu.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
+  else asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
 #else
-  float2 f = widen2(word, kind), g = widen2(low, kind);
-  if (nan) return (!(f.x <= g.x) ? 1 : 0) | (!(f.y <= g.y) ? 0x10000 : 0);
-  return (f.x > g.x ? 1 : 0) | (f.y > g.y ? 0x10000 : 0);
+  else {
+    float2 f = widen2(word, kind), g = widen2(low, kind);
+    bool first = nan ? !(f.x <= g.x) : f.x > g.x, second = nan ? !(f.y <= g.y) : f.y > g.y;
+    is = (first ? 0xffffu : 0) | (second ? 0xffff0000u : 0);
+  }
 #endif
+  return is;
+}
+// The same as bits 0 and 16, bit 0 of fp32; and further on by a shift known at compile time.
+template <int kind, int nan> INLINE uint32_t word_above(uint32_t word, uint32_t low, int shift = 0) {
+  return mask_above<kind, nan>(word, low) & (kind == KIND_FP32 ? 1u : 0x10001u) << shift;
 }
 
-// The same as masks: all bits of an element. The sums of many, and how many elements they are.
-template <int kind> INLINE uint32_t mask_above(uint32_t word, uint32_t low) {
-#if __CUDA_ARCH__ >= 900
-  uint32_t is;
-  if (kind == KIND_FP16) asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  if (kind == KIND_BF16) asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(low));
-  if (kind != KIND_FP32) return is;
-#endif
-  return word_above<kind, 0>(word, low) * (kind == KIND_FP32 ? ~0u : 0xffffu);
-}
+// How many elements a sum of masks is.
 template <int kind> INLINE uint32_t count_masks(uint32_t sum) {
   if (kind == KIND_FP32) return -sum;
-  uint32_t first = -sum & 0xffff, second = first - ((sum + first) >> 16) & 0xffff;
+  uint32_t first = -sum & 0xffff, second = (first - ((sum + first) >> 16)) & 0xffff;
   return first + second;
 }
 

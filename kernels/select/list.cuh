@@ -1,9 +1,9 @@
 // The k largest elements of a row as a sorted list in shared memory, by a warp, a block or a cluster of blocks.
 //
-// The row is read once, in batches of four 16-byte chunks a thread, two more in flight. The first batch gives a key that at least k elements
-// reach: a warp's own k-th part is found among the largest of its lanes' first words, second words and so on, by bisection
-// with votes inside the warp; the lowest of the warps' keys holds for all. What reaches it is appended to the list. Where
-// the list is about to overflow it is sorted, cut to the k largest, and what follows must be above the last of them.
+// The row is read once, in batches of four 16-byte chunks a thread, two or four of them in flight. The first ones, which are all of a short
+// row, give a key that at least k elements reach: a warp's own part of k is found among the largest of its lanes' first words,
+// second words and so on, by bisection with votes inside the warp; the lowest of the warps' keys holds for all. What reaches it is
+// appended to the list. Where the list is about to overflow it is cut to the k largest, and what follows must be above the last of them.
 #ifndef SOL_KERNELS_SELECT_LIST_CUH
 #define SOL_KERNELS_SELECT_LIST_CUH
 
@@ -13,21 +13,27 @@
 
 extern __shared__ __align__(128) uint4 held[]; // batches; by index, which takes fewer registers than addresses
 enum { BATCH = LIST_BATCH };
+
+// Batches of a thread in shared memory: LIST_STAGES, LIST_MORE where rows are few, or 1 where copies are not asynchronous.
+INLINE int list_stages(void) {
 #if __CUDA_ARCH__ >= 800
-enum { STAGES = LIST_STAGES }; // 3, or turns would have to be counted apart
+  uint32_t bytes;
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+  return bytes > blockDim.x * (BATCH * 16 * LIST_STAGES) ? LIST_MORE : LIST_STAGES;
 #else
-enum { STAGES = 1 }; // copies are not asynchronous
+  return 1;
 #endif
+}
 
 // How many of a warp's words' elements are above `below`.
 template <int kind, int nan> INLINE uint32_t count_above(const uint32_t *word, uint32_t below) {
   uint32_t found = 0, count = 0;
   if (kind == KIND_FP32) {
 #pragma unroll
-    for (int j = 0; j < 8; j++) count += word_above<kind, nan>(word[j], below);
+    for (int j = 0; j < 8; j++) count -= mask_above<kind, nan>(word[j], below);
   } else {
 #pragma unroll
-    for (int j = 0; j < 4; j++) found |= word_above<kind, nan>(word[j], below) << j;
+    for (int j = 0; j < 4; j++) found |= word_above<kind, nan>(word[j], below, j);
     count = __popc(found);
   }
   return lanes_sum(count);
@@ -63,17 +69,21 @@ template <int kind, int nan> INLINE uint32_t warp_low(const uint32_t *word, uint
 
 // The row of a thread, and what part of it this block has.
 typedef struct Part {
-  Span x;
+  struct {
+    const char *at;
+    const uint4 *body;
+    int n, chunks, head, edges;
+  } x; // a Span in fewer registers
   int begin, end; // chunks
   uint64_t row;
-  int thread, rank, blocks;
+  int thread, rank, blocks, stages;
 } Part;
 
 template <int threads> INLINE Part part_of(const void *x, int64_t stride, int64_t n, int in, uint64_t m) {
   Part p;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
   p.blocks = threads == 32 ? 1 : cluster_blocks();
-  p.rank = 0;
+  p.rank = 0, p.stages = list_stages();
 #if __CUDA_ARCH__ >= 900
   if (p.blocks > 1) p.rank = (int)cluster_rank();
 #endif
@@ -81,8 +91,9 @@ template <int threads> INLINE Part part_of(const void *x, int64_t stride, int64_
           : p.blocks > 1 ? block / p.blocks
                          : block;
   p.thread = threads == 32 ? threadIdx.x % 32 : threadIdx.x;
-  p.x = span_of((const char *)x + (int64_t)p.row * stride, p.row < m ? n : 0, in);
-  int chunks = (int)p.x.chunks, each = p.blocks > 1 ? (chunks + p.blocks - 1) / p.blocks : chunks;
+  Span s = span_of((const char *)x + (int64_t)p.row * stride, p.row < m ? n : 0, in);
+  p.x = {s.at, (const uint4 *)s.body, (int)s.n, (int)s.chunks, s.head, s.edges};
+  int chunks = p.x.chunks, each = p.blocks > 1 ? (chunks + p.blocks - 1) / p.blocks : chunks;
   p.begin = min(each * p.rank, chunks), p.end = min(p.begin + each, chunks);
   return p;
 }
@@ -97,8 +108,7 @@ INLINE int part_edge(const Part &p, bool first, bool last) {
 // A batch: the chunks of a thread are `threads` apart.
 template <int threads> struct Batch {
   Vec v[BATCH];
-  int stage; // where those of all threads are in shared memory
-  uint32_t edge_word;
+  int stage;      // where those of all threads are in shared memory
   int from, edge; // its first chunk; the column of its edge, or -1
   int chunks;     // of this thread
 };
@@ -111,7 +121,7 @@ template <int threads> INLINE int batch_chunks(const Part &p, int at) {
 // Starts to copy them into shared memory, where this thread alone reads them: batches are in flight while one before them is
 // searched, and take no registers.
 template <int threads> INLINE void start_batch(const Part &p, int at, int stage) {
-  const uint4 *chunk = (const uint4 *)p.x.body + at + p.thread;
+  const uint4 *chunk = p.x.body + at + p.thread;
   int chunks = batch_chunks<threads>(p, at);
 #pragma unroll
   for (int u = 0; u < BATCH; u++)
@@ -120,9 +130,10 @@ template <int threads> INLINE void start_batch(const Part &p, int at, int stage)
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-INLINE void wait_for_batch(void) { // all but the last STAGES - 1
+INLINE void wait_for_batch(int stages) { // all but the last stages - 1
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+  if (stages == LIST_MORE) asm volatile("cp.async.wait_group %0;" ::"n"(LIST_MORE - 1) : "memory");
+  else asm volatile("cp.async.wait_group %0;" ::"n"(LIST_STAGES - 1) : "memory");
 #endif
 }
 
@@ -131,20 +142,21 @@ template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p,
   const uint32_t lowest = span_lowest(kind);
   b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at), b.stage = stage;
   b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
-  b.edge_word = span_lowest(kind);
-  if (b.edge >= 0) {
-    if (kind == KIND_FP32)
-      b.edge_word = ((const uint32_t *)p.x.at)[b.edge];
-    else
-      b.edge_word = (b.edge_word & 0xffff0000u) | ((const uint16_t *)p.x.at)[b.edge];
-  }
-  wait_for_batch();
+  wait_for_batch(p.stages);
 #pragma unroll
   for (int u = 0; u < BATCH; u++) {
     b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
     if (u < b.chunks) b.v[u].v = held[stage + p.thread + u * threads];
   }
   return b;
+}
+
+// The edge of this thread in any of its batches, in the first element of a word.
+template <int kind> INLINE uint32_t load_edge(const Part &p) {
+  int edge = part_edge(p, true, true);
+  if (edge < 0) return span_lowest(kind);
+  if (kind == KIND_FP32) return ((const uint32_t *)p.x.at)[edge];
+  return (span_lowest(kind) & 0xffff0000u) | ((const uint16_t *)p.x.at)[edge];
 }
 
 // Which elements of a batch are above `below`: of chunk u, word j bits 4u + j, and 16 further on the second element's.
@@ -156,7 +168,7 @@ INLINE uint32_t batch_above(const Batch<threads> &b, uint32_t below) {
     uint32_t of_chunk = 0;
     if (!__any_sync(~0u, u < b.chunks)) break;
 #pragma unroll
-    for (int j = 0; j < 4; j++) of_chunk |= word_above<kind, nan>(b.v[u].u[j], below) << (4 * u + j);
+    for (int j = 0; j < 4; j++) of_chunk |= word_above<kind, nan>(b.v[u].u[j], below, 4 * u + j);
     if (u < b.chunks) found |= of_chunk;
   }
   return found;
@@ -166,7 +178,7 @@ INLINE uint32_t batch_above(const Batch<threads> &b, uint32_t below) {
 // has `count` entries before the batch. First each lane puts down where its elements are, then all lanes make entries of that: lanes
 // with many would keep the others waiting.
 template <int kind, int threads, class L>
-INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool edge_too, L *list,
+INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool edge_too, uint32_t edge_word, L *list,
                    uint32_t *added, uint32_t count) {
   enum { NO_PLACE = 0xffff };
   const int per = kind == KIND_FP32 ? 4 : 8, lane = threadIdx.x % 32;
@@ -197,7 +209,7 @@ INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool 
   }
   __syncwarp();
   if (edge_too && to < L::room)
-    make_entry(key_of_bits<kind>(kind == KIND_FP32 ? b.edge_word : b.edge_word & 0xffff), (uint32_t)b.edge, &list->entry[to]);
+    make_entry(key_of_bits<kind>(kind == KIND_FP32 ? edge_word : edge_word & 0xffff), (uint32_t)b.edge, &list->entry[to]);
 }
 
 // How many warps of a row, in all blocks of a cluster, have a chunk for each lane.
@@ -207,22 +219,29 @@ template <int warps> INLINE uint32_t full_warps(const Part &p) {
   return min(warps, each / 32) * (p.blocks - 1) + min(warps, of_last / 32);
 }
 
-// A key that at least k elements reach, from the first batch; all blocks of a cluster together.
+// A key that at least k elements reach, from the first batches; all blocks of a cluster together.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t first_low(const Part &p, const Batch<threads> &b, L *list, uint32_t k) {
+INLINE uint32_t first_low(const Part &p, L *list, int stage, uint32_t k) {
   const int warps = threads / 32, words = kind == KIND_FP32 ? 8 : 4;
   uint32_t word[words], low = ~0u;
+  Vec v;
 #pragma unroll
-  for (int j = 0; j < words; j++) {
-    word[j] = b.v[j / 4].u[j % 4];
+  for (int j = 0; j < words; j++) word[j] = span_lowest(kind);
+  wait_for_fetches();
+#pragma unroll 1
+  for (int i = 0; i < p.stages; i++) {
+    int chunks = batch_chunks<threads>(p, p.begin + i * BATCH * threads);
 #pragma unroll
-    for (int u = words / 4; u < BATCH; u += words / 4)
-      word[j] = larger_word<kind, nan>(word[j], b.v[u + j / 4].u[j % 4]);
+    for (int u = 0; u < BATCH; u++) {
+      if (u >= chunks) break;
+      v.v = held[stage + p.thread + (i * BATCH + u) * threads];
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        uint32_t &most = word[u * 4 % words + j];
+        most = larger_word<kind, nan>(most, v.u[j]);
+      }
+    }
   }
-  word[0] = larger_word<kind, nan>(word[0], b.edge_word);
-#pragma unroll
-  for (int j = 0; j < words && !nan; j++)
-    word[j] = larger_word<kind, nan>(word[j], span_lowest(kind)); // no NaN
   // Warps with fewer chunks than lanes have no say.
   uint32_t full = warps == 1 ? 1 : full_warps<warps>(p);
   if (full == 0) return 0;
@@ -244,18 +263,18 @@ INLINE uint32_t first_low(const Part &p, const Batch<threads> &b, L *list, uint3
 // The batch again, a word of each thread at a time, after a batch that was too much for the list. Elements of one word are
 // not in the order of the columns: those equal to the last of the list may come before it.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t low, L *list, uint32_t *count,
+INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t edge_word, uint32_t low, L *list, uint32_t *count,
                               uint32_t k) {
 #pragma unroll 1
   for (int i = 0; i < 4 * BATCH; i++) {
     if (*count + 3 * threads > L::room) low = max(low, cut_list<threads>(list, count, k, k, p.thread));
     uint32_t below = word_below<kind, nan>(low);
     uint32_t found = batch_above<kind, nan>(b, below) & 0x10001u << i;
-    bool edge = i == 0 && b.edge >= 0 && word_above<kind, nan>(b.edge_word, below) & 1;
+    bool edge = i == 0 && b.edge >= 0 && word_above<kind, nan>(edge_word, below) & 1;
     row_sync<threads>();
     if (p.thread == 0) list->added[3] = 0;
     row_sync<threads>();
-    append<kind>(p, b, found, edge, list, &list->added[3], *count);
+    append<kind>(p, b, found, edge, edge_word, list, &list->added[3], *count);
     row_sync<threads>();
     *count += list->added[3];
   }
@@ -265,6 +284,7 @@ INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t l
 // The lists of the other blocks of a cluster, behind that of the first.
 template <int threads, class L>
 INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
+  if (*count > 2 * k) cut_list<threads>(list, count, k, 2 * k, p.thread); // all blocks at once
   if (p.thread == 0) list->count = *count;
   cluster_barrier();
   if (p.rank) return;
@@ -281,54 +301,74 @@ INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
   }
 }
 
-// The list of the first block: the k largest, in order if `sorted`; how many there are. Of the others nothing. `nan`: NaN are the
-// largest of all; otherwise neither they nor -infinity are listed.
+// All elements of a row that one sort takes, by a warp.
+template <int kind, int nan, class L> INLINE uint32_t list_all(const Part &p, L *list) {
+  uint32_t count = 0, lane = threadIdx.x % 32;
+#pragma unroll 4
+  for (int from = 0; from < (int)p.x.n; from += 32) {
+    int c = from + (int)lane;
+    uint32_t bits = lowest_bits<kind>();
+    if (c < (int)p.x.n) bits = kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[c] : ((const uint16_t *)p.x.at)[c];
+    uint32_t key = key_of_bits<kind>(bits), is = nan ? c < (int)p.x.n : key > lowest_key<kind>() && key < (kind == KIND_FP32 ? ~0u : 0xffffu);
+    uint32_t all = __ballot_sync(~0u, is);
+    if (is) make_entry(key, (uint32_t)c, &list->entry[count + __popc(all & ((1u << lane) - 1))]);
+    count += __popc(all);
+  }
+  __syncwarp();
+  return count;
+}
+
+// The list of all elements that may be among the k largest, in any order; in that of the first block are those of all blocks.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k, bool sorted) {
-  uint32_t count = 0, low = 0, turn = 0; // turn: by turns three
+INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
+  uint32_t count = 0, low = 0, turn = 0, slot = 0; // turn: by turns three
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
-#pragma unroll
-  for (int i = 0; i < STAGES - 1; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
+#pragma unroll 1
+  for (int i = 0; i < p.stages; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
+  uint32_t edge_word = load_edge<kind>(p);
+  if (2 * k < (uint32_t)p.x.n) low = first_low<kind, nan, threads>(p, list, stage, k);
 #pragma unroll 1
   for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
-    // A thread has read what it overwrites in the turn before.
-    int slot = turn % STAGES, free = slot == 0 ? STAGES - 1 : slot - 1;
-    start_batch<threads>(p, at + (STAGES - 1) * BATCH * threads, stage + free * BATCH * threads);
-    Batch<threads> b = take_batch<kind, threads>(p, at, stage + slot * BATCH * threads);
-    if (at == p.begin && 2 * k < (uint32_t)p.x.n) low = first_low<kind, nan>(p, b, list, k);
+    int here = stage + slot * BATCH * threads;
+    Batch<threads> b = take_batch<kind, threads>(p, at, here);
     uint32_t below = word_below<kind, nan>(low), next = turn == 2 ? 0 : turn + 1;
-    bool edge = b.edge >= 0 && word_above<kind, nan>(b.edge_word, below) & 1;
-    append<kind>(p, b, batch_above<kind, nan>(b, below), edge, list, &list->added[turn], count);
+    bool edge = b.edge >= 0 && word_above<kind, nan>(edge_word, below) & 1;
+    append<kind>(p, b, batch_above<kind, nan>(b, below), edge, edge_word, list, &list->added[turn], count);
     if (p.thread == 0) list->added[next] = 0;
     row_sync<threads>();
-    uint32_t all = count + list->added[turn];
-    uint32_t expected = 2 * all - count, left = at + BATCH * threads < p.end;
+    uint32_t all = count + list->added[turn], expected = 2 * all - count, left = at + BATCH * threads < p.end;
     if (all > L::room)
-      low = append_slowly<kind, nan>(p, b, low, list, &count, k);
-    else if (count = all, left && (expected > L::room || all > 4 * k))
+      low = append_slowly<kind, nan>(p, b, edge_word, low, list, &count, k);
+    else if (count = all, left && expected > L::room)
       low = max(low, cut_list<threads>(list, &count, k, k + k / 4, p.thread) + (all >= k));
-    turn = next;
+    start_batch<threads>(p, at + p.stages * BATCH * threads, here); // all lanes of the warp have read what it overwrites
+    turn = next, slot = slot + 1 == p.stages ? 0 : slot + 1;
   }
   if (p.blocks > 1) gather_lists<threads>(p, list, &count, k);
+  return count;
+}
+
+// The list of the first block: the k largest, in order; how many there are. Of the others nothing. `nan`: NaN are the
+// largest of all; otherwise neither they nor -infinity are listed.
+template <int kind, int nan, int threads, class L>
+INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k) {
+  uint32_t count = threads == 32 && p.x.n <= LIST_WHOLE ? list_all<kind, nan>(p, list) : list_some<kind, nan, threads>(p, list, stage, k);
   if (p.rank) return 0;
-  // What is sorted may be somewhat longer.
-  uint32_t most = !sorted ? k : threads == 32 ? 64 : k <= 128 ? 128 : TOPK_MOST;
-  if (count > most) cut_list<threads>(list, &count, k, most, p.thread);
-  if (sorted) sort_list<typename L::Item, threads>(list->entry, (int)count, p.thread);
+  sort_list<threads>(list, count, k, p.thread);
   return min(count, k);
 }
 
 // Kernels of that name, one for elements of `in` bytes, entries of so many bits, and threads on a row: a warp, of which a block has
 // several, or a block. run<kind, threads>(p, list) does a row.
 #define LIST_KERNEL(name, Params, Shared, run, in, entry, threads, rows, room)                               \
-  KERNEL __launch_bounds__(threads *rows, threads == 32 ? 5 : in == 2 ? 2 : 3)                                 \
+  KERNEL __launch_bounds__(threads *rows, threads == 32 ? (in == 2 ? 7 : 6) : 3)                                 \
       sol_##name##_##in##_##entry##_##threads(const __grid_constant__ Params p) {                            \
     __shared__ Shared<uint##entry##_t, room> lists[rows];                                                    \
     begin_kernel();                                                                                          \
     int row = rows > 1 ? threadIdx.x / threads : 0;                                                          \
     auto *list = lists + row;                                                                                \
-    int stage = row * (STAGES * BATCH * threads);                                                            \
+    int stage = row * list_stages() * BATCH * threads;                                                       \
     if (in == 4)                                                                                             \
       run<KIND_FP32, threads>(p, list, stage);                                                               \
     else if (p.x_kind == KIND_FP16)                                                                          \

@@ -2,5 +2,6 @@
 #include "elementwise.cuh"
 
 #include "draw.cuh"
+#include "groups.cuh"
 #include "short.cuh"
 #include "topk.cuh"

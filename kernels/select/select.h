@@ -6,8 +6,11 @@
 
 // The most that topk takes, and the most that sample keeps in a list.
 enum { TOPK_MOST = 1024 };
-// Chunks of a thread that are searched together, and how many such batches it has in shared memory, all but one in flight.
-enum { LIST_BATCH = 4, LIST_STAGES = 3 };
+// Chunks of a thread that are searched together, and how many such batches it has in shared memory, all but one in flight; where rows are
+// few.
+enum { LIST_BATCH = 4, LIST_STAGES = 2, LIST_MORE = 4 };
+// Rows of so many elements are sorted as they are.
+enum { LIST_WHOLE = 128 };
 // The most chunks of a lane in the kernels of short rows; the same where 16-bit elements have their weights in registers, too.
 enum { SHORT_ROUNDS = 9, SHORT_FEW = 5 };
 
@@ -29,8 +32,9 @@ typedef struct SampleParams {
   float per;              // log2(e) / temperature / 32
   int32_t x_kind, wide_ids;
   uint64_t m;
-  int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each
+  int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each; of sol_groups_..._warp: rows
   HeldShape held;            // of sol_weigh_...
+  uint32_t columns;          // of a group, of sol_groups_...
 } SampleParams;
 
 #endif

@@ -3,6 +3,7 @@
 #define SOL_KERNELS_SELECT_SORT_CUH
 
 #include "key.cuh"
+#include "select.h"
 
 template <int threads> INLINE void row_sync(void) {
   if (threads == 32)
@@ -82,43 +83,35 @@ template <class Entry, int per, int threads> INLINE void sort_entries(Entry *lis
   row_sync<threads>();
 }
 
-// By the row's threads in this block: up to 64 entries of a warp, up to 1024 of a block of 256.
-template <class Entry, int threads>
-static __device__ __noinline__ void sort_list(Entry *list, int count, int thread) {
-  if (threads == 32) {
-    sort_entries<Entry, 2, 32>(list, count, thread);
-  } else if (count <= 128) {
-    if (thread < 32) {
-      if (count <= 64)
-        sort_entries<Entry, 2, 32>(list, count, thread);
-      else
-        sort_entries<Entry, 4, 32>(list, count, thread);
-    }
-    __syncthreads();
-  } else if (count <= 2 * threads)
-    sort_entries<Entry, 2, threads>(list, count, thread);
-  else
-    sort_entries<Entry, 4, threads>(list, count, thread);
+// Up to 128 entries, by a warp.
+template <class Entry> static __device__ __noinline__ void sort_few(Entry *list, int count, int lane) {
+  if (count <= 64) sort_entries<Entry, 2, 32>(list, count, lane);
+  else sort_entries<Entry, 4, 32>(list, count, lane);
 }
 
-// A number that at least k of a warp's entries reach and at most `most`: by bisection.
-template <class Entry, int per> INLINE Entry warp_entry(const Entry *v, uint32_t k, uint32_t most_of) {
+// Up to 1024, by a block of 256.
+template <class Entry> static __device__ __noinline__ void sort_many(Entry *list, int count, int thread) {
+  if (count <= 512) sort_entries<Entry, 2, 256>(list, count, thread);
+  else sort_entries<Entry, 4, 256>(list, count, thread);
+}
+
+// A number that at least k of `count` entries reach and at most `most_of`: by bisection, by a warp.
+template <class Entry> INLINE Entry warp_entry(const Entry *list, uint32_t count, uint32_t k, uint32_t most_of, int lane) {
   uint32_t most = 0, least = ~0u;
-#pragma unroll
-  for (int r = 0; r < per; r++)
-    if (v[r]) most = max(most, entry_key(v[r])), least = min(least, entry_key(v[r]));
+#pragma unroll 1
+  for (uint32_t i = lane; i < count; i += 32) most = max(most, entry_key(list[i])), least = min(least, entry_key(list[i]));
   Entry low, high;
   make_entry(lanes_least(least), ~0u, &low), make_entry(lanes_most(most), 0, &high);
 #pragma unroll 1
   while (low < high) {
     Entry middle = low + (high - low) / 2 + 1;
-    uint32_t count = 0;
-#pragma unroll
-    for (int r = 0; r < per; r++) count += v[r] >= middle;
-    count = lanes_sum(count);
-    if (count >= k) low = middle;
+    uint32_t reach = 0;
+#pragma unroll 2
+    for (uint32_t i = lane; i < count; i += 32) reach += list[i] >= middle;
+    reach = lanes_sum(reach);
+    if (reach >= k) low = middle;
     else high = middle - 1;
-    if (count >= k && count <= most_of) break;
+    if (reach >= k && reach <= most_of) break;
   }
   return low;
 }
@@ -173,32 +166,66 @@ INLINE typename L::Item block_entry(L *list, uint32_t count, uint32_t k, uint32_
 }
 
 // Cuts the list to its largest entries, in any order: at least k of them, at most `most`. A key that k of those have or exceed;
-// 0 where there are fewer. What comes later in the row with that key is not among the k largest.
-template <int threads, class L>
-static __device__ __noinline__ uint32_t cut_list(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
+// 0 where there are fewer. What comes later in the row with that key is not among the k largest. By a warp.
+template <class L>
+static __device__ __noinline__ uint32_t cut_few(L *list, uint32_t *count, uint32_t k, uint32_t most, int lane) {
   typedef typename L::Item Entry;
-  const int per = L::room / threads;
-  Entry v[per], last;
   if (*count < k) return 0;
-  if (threads > 32) last = block_entry(list, *count, k, most, thread);
-#pragma unroll
-  for (int r = 0; r < per; r++) v[r] = thread + r * threads < *count ? list->entry[thread + r * threads] : 0;
-  if (threads == 32) last = warp_entry<Entry, per>(v, k, most);
-  if (thread == 0) list->count = 0;
-  row_sync<threads>();
-  uint32_t at = 0;
-#pragma unroll
-  for (int r = 0; r < per; r++) {
-    uint32_t kept = __ballot_sync(~0u, v[r] >= last);
-    if (!kept) continue;
-    if (threads > 32) at = thread % 32 == 0 ? atomicAdd(&list->count, __popc(kept)) : 0;
-    if (threads > 32) at = __shfl_sync(~0u, at, 0);
-    if (v[r] >= last) list->entry[at + __popc(kept & ((1u << thread % 32) - 1))] = v[r];
-    at += __popc(kept);
+  Entry last = warp_entry(list->entry, *count, k, most, lane);
+  uint32_t left = 0;
+#pragma unroll 1
+  for (uint32_t i = lane; i - lane < *count; i += 32) {
+    Entry e = i < *count ? list->entry[i] : 0;
+    uint32_t kept = __ballot_sync(~0u, i < *count && e >= last);
+    __syncwarp(); // what is written is not beyond what has been read
+    if (kept >> lane & 1) list->entry[left + __popc(kept & ((1u << lane) - 1))] = e;
+    left += __popc(kept);
   }
-  row_sync<threads>();
-  *count = threads == 32 ? at : list->count;
+  __syncwarp();
+  *count = left;
   return entry_key(last);
+}
+
+// The same by a block.
+template <class L>
+static __device__ __noinline__ uint32_t cut_many(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
+  typedef typename L::Item Entry;
+  if (*count < k) return 0;
+  Entry last = block_entry(list, *count, k, most, thread);
+  if (thread == 0) list->count = 0;
+#pragma unroll 1
+  for (uint32_t i = thread; i - thread < *count; i += 256) {
+    Entry e = i < *count ? list->entry[i] : 0;
+    uint32_t kept = __ballot_sync(~0u, i < *count && e >= last), at = 0;
+    __syncthreads(); // what is written is not beyond what has been read
+    if (thread % 32 == 0 && kept) at = atomicAdd(&list->count, __popc(kept));
+    at = __shfl_sync(~0u, at, 0);
+    if (kept >> thread % 32 & 1) list->entry[at + __popc(kept & ((1u << thread % 32) - 1))] = e;
+  }
+  __syncthreads();
+  *count = list->count;
+  __syncthreads();
+  return entry_key(last);
+}
+
+template <int threads, class L> INLINE uint32_t cut_list(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
+  if (threads == 32) return cut_few(list, count, k, most, thread);
+  else return cut_many(list, count, k, most, thread);
+}
+
+// The k largest in order, and perhaps others behind them.
+template <int threads, class L> INLINE void sort_list(L *list, uint32_t count, uint32_t k, int thread) {
+  enum { FEW = 256, SORTED = 128 };
+  if (threads == 32 || (count <= FEW && k <= SORTED)) {
+    if (thread < 32 && count > SORTED) cut_few(list, &count, k, SORTED, thread);
+    if (thread < 32) sort_few(list->entry, (int)count, thread);
+    if (threads > 32) __syncthreads();
+  } else {
+    if (count > TOPK_MOST || k <= SORTED) cut_many(list, &count, k, k <= SORTED ? SORTED : TOPK_MOST, thread);
+    if (count > SORTED) sort_many(list->entry, (int)count, thread);
+    else if (thread < 32) sort_few(list->entry, (int)count, thread);
+    __syncthreads();
+  }
 }
 
 #endif

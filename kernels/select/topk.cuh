@@ -9,7 +9,7 @@ template <int kind, int threads, class L> INLINE void topk_row(const TopkParams 
   const int in = kind == KIND_FP32 ? 4 : 2;
   Part part = part_of<threads>(p.x, p.x_stride, p.n, in, p.m);
   if (part.row >= p.m) return;
-  list_largest<kind, 1, threads>(part, list, stage, (uint32_t)p.k, true);
+  list_largest<kind, 1, threads>(part, list, stage, (uint32_t)p.k);
   if (part.blocks > 1) cluster_arrive();
   const int64_t to = (int64_t)part.row * p.values_stride, id = (int64_t)part.row * p.ids_stride;
   uint16_t *values = (uint16_t *)p.values + to * (in / 2);

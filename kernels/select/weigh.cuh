@@ -2,7 +2,7 @@
 //
 // The row is held in shared memory (held.cuh): read from global memory once, by a warp, a block or a cluster of blocks, in the order
 // of the columns. Passes over it: the largest element; with such a top_k, histograms of how far elements are below it;
-// then the sums of the weights, or of their hulls, chunk by chunk, in which the random number finds its chunk (weight.h has
+// then the sums of the weights, chunk by chunk, in which the random number finds its chunk (weight.h has
 // the rule); with top_p also those of the elements before the one that was found. Chunks whose elements are all too
 // far below the largest to count are passed over.
 #ifndef SOL_KERNELS_SELECT_WEIGH_CUH
@@ -21,7 +21,7 @@ template <bool alone> struct Level {
 // What a random number falls on.
 typedef struct Found {
   int column;
-  uint32_t bits, rest; // how far the number is beyond the elements before it
+  uint32_t bits;
 } Found;
 
 // What a row's threads of one block share.
@@ -197,12 +197,12 @@ INLINE float right_below(float f) {
   return __uint_as_float(f > 0 ? u - 1 : f < 0 ? u + 1 : 0x80000001u);
 }
 
-// What elements are drawn by: their weights or the hulls of them; of all, or of those down to a cut.
-enum { HULLS = 1, CUT = 2 };
+// What elements are drawn by: the weights of all (0), or of those down to a cut.
+enum { CUT = 1 };
 template <int what, int kind, bool alone> INLINE uint32_t weigh_one(const Weigher<kind, alone> &w, Cut cut, uint32_t bits, int column) {
   float x = value_of_bits<kind>(bits), place = place_of(w, bits);
-  if (what & CUT && !(x > cut.value || (x == cut.value && column <= cut.column))) return 0;
-  return what & HULLS ? select_hull(place) : select_weight(place);
+  if (what && !(x > cut.value || (x == cut.value && column <= cut.column))) return 0;
+  return select_weight(place);
 }
 
 template <int kind> INLINE void drop_element(Vec &v, int i) {
@@ -210,14 +210,14 @@ template <int kind> INLINE void drop_element(Vec &v, int i) {
   else v.u[i / 2] = (v.u[i / 2] & (i % 2 ? 0xffffu : 0xffff0000u)) | (span_lowest(kind) & (i % 2 ? 0xffff0000u : 0xffffu));
 }
 
-// Of a chunk that begins at `column`. Whole chunks of what counts for nothing are passed over where weights are wanted.
+// Of a chunk that begins at `column`. Whole chunks of what counts for nothing are passed over.
 template <int what, int kind, bool alone>
 INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int column) {
   const int per = w.per;
   uint32_t sum = 0;
   float f[8], above = cut.value;
-  if (!(what & HULLS) && word_top<kind>(chunk_word<kind>(v)) < w.floor) return 0;
-  if (what & CUT && column <= cut.column) {
+  if (word_top<kind>(chunk_word<kind>(v)) < w.floor) return 0;
+  if (what && column <= cut.column) {
     above = right_below(cut.value);
     if (column + per - 1 > cut.column) // the one chunk that has elements on both sides
 #pragma unroll
@@ -228,8 +228,8 @@ INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int c
 #pragma unroll
   for (int i = 0; i < per; i++) {
     float place = place_of_value(w, f[i]);
-    uint32_t weight = what & HULLS ? select_hull(place) : select_weight(place);
-    if (!(what & CUT) || f[i] > above) sum += weight;
+    uint32_t weight = select_weight(place);
+    if (!(what) || f[i] > above) sum += weight;
   }
   return sum;
 }
@@ -268,14 +268,14 @@ INLINE Found find_in_chunk(const Weigher<kind, alone> &w, Cut cut, int k, int la
   for (int j = 0; j < w.per; j++)
     if (j == i) bits = element_bits<kind>(v, j);
   int at = find_part(i < w.per ? weigh_one<what>(w, cut, bits, column + i) : 0, &wanted);
-  return Found{column + at, __shfl_sync(~0u, bits, at), (uint32_t)wanted};
+  return Found{column + at, __shfl_sync(~0u, bits, at)};
 }
 
 // In this warp's part of the row, whose chunks' sums are known.
 template <int what, int kind, bool alone> INLINE Found find_in_warp(const Weigher<kind, alone> &w, Cut cut, uint64_t wanted) {
   auto at_end = [&](uint32_t bits, int column) {
     int lane = find_part(weigh_one<what>(w, cut, bits, column), &wanted);
-    return Found{__shfl_sync(~0u, column, lane), __shfl_sync(~0u, bits, lane), (uint32_t)wanted};
+    return Found{__shfl_sync(~0u, column, lane), __shfl_sync(~0u, bits, lane)};
   };
   uint64_t part = lanes_total(weigh_one<what>(w, cut, w.front, w.front_at));
   if (wanted < part) return at_end(w.front, w.front_at);
@@ -315,55 +315,17 @@ template <int what, int kind, bool alone> INLINE Found find(Weigher<kind, alone>
   }
   cluster_barrier();
   const Found *f = &w.shared->found;
-  return Found{(int)remote_word((const uint32_t *)&f->column, rank), remote_word(&f->bits, rank), remote_word(&f->rest, rank)};
+  return Found{(int)remote_word((const uint32_t *)&f->column, rank), remote_word(&f->bits, rank)};
 }
 
 // ---- Draws (weight.h)
 
 enum { NOT_MINE = -2 }; // in place of a column: another warp has it
 
-// Which warp of a block `wanted` falls on, which is reduced by those before it.
-template <class W> INLINE int find_warp(const W &w, uint64_t *wanted) {
-  const uint64_t *sums = w.shared->warp[w.h.turn ^ 1];
-  int warp = 0;
-  for (; warp < w.h.warps - 1 && *wanted >= sums[warp]; warp++) *wanted -= sums[warp];
-  return warp;
-}
-
-// From here on this warp is another one of its block.
-template <int kind, bool alone> INLINE void become_warp(Weigher<kind, alone> &w, const SampleParams &p, int warp) {
-  int room = p.held.shared / (16 * 32 * w.h.warps), on = (warp - w.h.warp) * 32 * room;
-  int64_t begin = (int64_t)warp * w.rounds * 32, end = min(begin + w.rounds * 32, w.h.x.chunks);
-  w.h.mine += on, w.sums += on, w.h.warp = warp;
-  w.h.first = begin + w.h.lane;
-  w.h.count = w.h.first < end ? (int)((end - w.h.first + 31) / 32) : 0;
-  w.h.kept = min(w.h.count, room);
-  load_ends(w);
-}
-
-// In a block of its own a row has, after the sums, only the warp that the first random number falls on: the others end.
-template <int what, int kind, bool alone>
-INLINE int draw_by_warp(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream, uint64_t whole) {
-#pragma unroll 1
-  for (uint32_t trial = 0;; trial++) {
-    uint64_t wanted = __umul64hi(select_random(stream, trial), whole);
-    int warp = find_warp(w, &wanted);
-    if (!trial && warp != w.h.warp) return NOT_MINE;
-    if (warp != w.h.warp) become_warp(w, p, warp);
-    Found f = find_in_warp<what>(w, cut, wanted);
-    if (f.rest < select_weight(place_of(w, f.bits))) return f.column;
-  }
-}
-
-template <int what, int kind, bool alone> INLINE int draw_by_hulls(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream) {
-  uint64_t whole = measure<what>(w, cut);
-  if (!alone && w.h.blocks == 1) return draw_by_warp<what>(w, p, cut, stream, whole);
-#pragma unroll 1
-  for (uint32_t trial = 0;; trial++) {
-    Found f = find<what>(w, cut, __umul64hi(select_random(stream, trial), whole));
-    if (f.rest < select_weight(place_of(w, f.bits))) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
-    if (!alone) cluster_barrier(); // before the next is written
-  }
+template <int kind, bool alone> INLINE int draw_once(Weigher<kind, alone> &w, Cut cut, uint64_t stream) {
+  uint64_t whole = measure<CUT>(w, cut);
+  Found f = find<CUT>(w, cut, __umul64hi(select_random(stream, 0), whole));
+  return w.h.rank || w.h.warp ? NOT_MINE : f.column;
 }
 
 template <int kind, bool alone> INLINE int draw_share(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream) {
@@ -546,16 +508,6 @@ template <int kind, bool alone> INLINE Cut cut_of(Weigher<kind, alone> &w, const
 
 // ---- The kernels
 
-// The first column of the elements with that key.
-template <int kind, bool alone> INLINE int first_of(Weigher<kind, alone> &w, uint32_t key) {
-  uint32_t first = ~0u;
-  each_above(w, [&](uint32_t bits, int column) {
-    if (key_of_bits<kind>(bits) == key) first = min(first, (uint32_t)column);
-  });
-  first = ~(uint32_t)row_all<true>(w, ~first);
-  return w.h.rank || w.h.warp ? NOT_MINE : (int)first;
-}
-
 template <int kind, bool alone> INLINE int64_t weigh_row(Weigher<kind, alone> &w, const SampleParams &p) {
   const uint32_t lowest = lowest_bits<kind>(), infinite = lowest & (kind == KIND_FP32 ? 0x7fffffffu : 0x7fffu);
   uint32_t key = top_key(w);
@@ -563,13 +515,12 @@ template <int kind, bool alone> INLINE int64_t weigh_row(Weigher<kind, alone> &w
   bool none = key <= lowest_key<kind>();
   w.top = w.floor = value_of_bits<kind>(none ? lowest : bits_of_key<kind>(key));
   if (none || key == key_of_bits<kind>(infinite) || (kind != KIND_FP32 && fabsf(w.top * p.per) > SELECT_FURTHEST))
-    return w.h.rank || w.h.warp ? NOT_MINE : draw_equal<kind>(p, w.h.x.at, none ? lowest : bits_of_key<kind>(key), stream);
-  if (p.k == 1) return first_of(w, key);
+    return w.h.rank || w.h.warp ? NOT_MINE : draw_equal<kind>(p, w.h.x.at, none ? lowest : bits_of_key<kind>(key), stream,
+                                                                select_weight(SELECT_TOP));
   w.scale = select_scale(w.top, p.per);
   set_floor(w, 29 << 23);
   Cut cut = cut_of(w, p);
-  if (p.share) return draw_share(w, p, cut, stream);
-  return p.k ? draw_by_hulls<HULLS | CUT>(w, p, cut, stream) : draw_by_hulls<HULLS>(w, p, cut, stream);
+  return p.share ? draw_share(w, p, cut, stream) : draw_once(w, cut, stream);
 }
 
 template <int kind, bool alone> INLINE void weigh(const SampleParams &p, WeighShared<alone> *shared, uint4 *memory) {

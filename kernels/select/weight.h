@@ -1,11 +1,19 @@
 // The arithmetic of sampling, in whole numbers and single roundings: the same bits on every machine. Used by the kernel,
 // the CPU's code and the reference.
 //
-// How an element is drawn from those that top_k leaves: trial by trial. With a top_p a trial takes an element by the weights of all
-// that are left, in order of their columns, and is the last if the elements larger than that one (of equals those of lower columns)
-// have less than top_p of the weight; otherwise only these are left. Without a top_p it takes an element by the hulls of the weights,
-// which cost less, and is the last if what the random number is beyond the elements before it is less than the element's weight.
-// Either way each element comes with the probability that its weight says, and no cut has to be found.
+// How an element is drawn: trial by trial. With a top_p a trial takes an element by the weights of all that are left, in an order that
+// is known, and is the last if the elements larger than that one (of equals those of lower columns) have less than top_p of the weight;
+// otherwise only these are left. Without a top_p it takes an element by the hulls of the weights, which cost less, and is the last
+// if what the random number is beyond the elements before it is less than the element's weight. Either way each element comes with the
+// probability that its weight says, and no cut has to be found. Where top_k leaves more than SELECT_LISTED, one trial by the weights is enough.
+//
+// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer; otherwise that of the columns. Rows of up to
+// SELECT_SHORT columns of which top_k alone leaves one of SELECT_SHARE or more are not cut at all: what is drawn of all elements, in order of
+// the columns, is refused if k elements or more are larger (of equals those of lower columns).
+//
+// A row of more than SELECT_GROUP columns without top_k and top_p is drawn from in two steps, so that it is read once: its groups of
+// as many columns (twice, four times ... as many where there would be more than SELECT_GROUPS), each with hulls against its own largest
+// element, then the elements of one, with a random number each. A group weighs the sum of its hulls, times the weight of its largest element.
 #ifndef SOL_KERNELS_SELECT_WEIGHT_H
 #define SOL_KERNELS_SELECT_WEIGHT_H
 
@@ -18,6 +26,8 @@
 #else
 #define SELECT_INLINE static inline
 #endif
+
+enum { SELECT_SHORT = 512, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_GROUPS = 4096 };
 
 SELECT_INLINE float select_float(uint32_t bits) {
 #ifdef __CUDACC__
@@ -74,20 +84,55 @@ SELECT_INLINE float select_place_of(float x, float top, float per) {
   return select_place(x, select_scale(top, per));
 }
 
-// The weight of a logit at that place: 2^28 exp((x - top) / temperature) to 5e-6 of it, as a whole number; 0 from 28 octaves
-// below the largest on. It does not fall with the place. Eight weights add up to less than 2^32.
-SELECT_INLINE uint32_t select_weight(float place) {
+// 2^28 exp((x - top) / temperature) of a logit at that place, to 5e-6 of it. It does not fall with the place.
+SELECT_INLINE float select_power(float place) {
   float nearest = place + 393216.0f; // its last bit is 1/32: an octave
   float rest = place - (nearest - 393216.0f), p = fmaf(0x1.3cbf6p+10f, rest, 0x1.ca1ce2p+7f);
   p = fmaf(p, rest, 0x1.ebfa4cp+4f); // 2^(32 rest - 3), from Chebyshev's points
   p = fmaf(p, rest, 0x1.62e0c2p+1f);
   p = fmaf(p, rest, 0.125f);
-  return (uint32_t)select_float(select_bits(p) + (select_bits(nearest) << 23));
+  return select_float(select_bits(p) + (select_bits(nearest) << 23));
 }
 
-// A number that takes half as many instructions and is not less, by 6 percent at most: a straight line from octave to octave.
+// The weight as a whole number; 0 from 28 octaves below the largest on. Eight weights add up to less than 2^32.
+SELECT_INLINE uint32_t select_weight(float place) {
+  return (uint32_t)select_power(place);
+}
+
+// The same in units four times as large: 32 of them add up to less than 2^32.
+SELECT_INLINE uint32_t select_few(float place) {
+  return select_weight(place) >> 2;
+}
+
+// The whole number nearest to one below 2^22, without a conversion, which GPUs do slowly.
+SELECT_INLINE uint32_t select_round(float f) {
+  return select_bits(f + 8388608.0f) - 0x4b000000u;
+}
+
+// The hull of a weight, in units of 2^7 weights: a straight line from octave to octave, which takes half as many instructions and is more
+// by 6 percent at most. The hulls of SELECT_GROUP elements add up to less than 2^32. And the weight in these units.
 SELECT_INLINE uint32_t select_hull(float place) {
-  return (uint32_t)select_float((select_bits(place + 1) << 5) + 0x4e000000u);
+  return select_round(select_float((select_bits(place + 1) << 5) + 0x4a800000u));
+}
+SELECT_INLINE uint32_t select_hulled(float place) {
+  return select_round(select_power(place) * 0x1p-7f);
+}
+
+// What a group weighs whose hulls have that sum and whose largest element is at that place of the row.
+SELECT_INLINE uint64_t select_group(uint64_t hulls, float place) {
+  uint64_t weight = (uint64_t)select_weight(place) << 35;
+#ifdef __CUDACC__
+  return __umul64hi(hulls << 11, weight);
+#else
+  return (uint64_t)((unsigned __int128)(hulls << 11) * weight >> 64);
+#endif
+}
+
+// Columns of a group of a row of n.
+SELECT_INLINE int64_t select_columns(int64_t n) {
+  int64_t columns = SELECT_GROUP;
+  while (n > columns * SELECT_GROUPS) columns *= 2;
+  return columns;
 }
 
 SELECT_INLINE uint64_t select_mix(uint64_t x) {
@@ -101,6 +146,10 @@ SELECT_INLINE uint64_t select_mix(uint64_t x) {
 // 64 random bits for a seed, a step and a trial.
 SELECT_INLINE uint64_t select_stream(uint64_t seed, uint64_t step) {
   return select_mix(seed + 0x9e3779b97f4a7c15u) + step * 0x9e3779b97f4a7c15u;
+}
+// A second one of a trial, for its group.
+SELECT_INLINE uint64_t select_random_group(uint64_t stream, uint32_t trial) {
+  return select_mix(~stream + trial * 0xd1b54a32d192ed03u);
 }
 SELECT_INLINE uint64_t select_random(uint64_t stream, uint32_t trial) {
   return select_mix(stream + trial * 0xd1b54a32d192ed03u);

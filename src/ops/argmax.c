@@ -122,7 +122,7 @@ static void plan_rows(SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunc
 }
 
 SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
-                        int64_t values_stride, SolStream stream) {
+                        int64_t values_stride, bool skip_nan, SolStream stream) {
   int in = ops_size(a->dtype);
   ArgmaxParams p = {.y = a->y,
                     .values = values,
@@ -133,7 +133,8 @@ SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, v
                     .n = a->n,
                     .x_stride = (ops_stride(a->x_stride, a->n)) * in,
                     .x_kind = ops_kind(a->dtype),
-                    .wide = id_of(a) == SOL_INT64};
+                    .wide = id_of(a) == SOL_INT64,
+                    .skip_nan = skip_nan};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   if (short_plan(&p, in, &l)) {
     l.kernel = short_kernel(p.x_kind);
@@ -144,7 +145,7 @@ SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, v
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
-  return argmax_launch(ctx, args, 1, NULL, 0, stream);
+  return argmax_launch(ctx, args, 1, NULL, 0, false, stream);
 }
 
 static void reference(const void *args, double *const *at) {

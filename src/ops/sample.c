@@ -9,14 +9,17 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 6, WEIGH = 18 }; // of the kernels
-#define SHORT_NAMES(kind)                                                                                    \
-  "sol_short_" #kind "_hulls", "sol_short_" #kind "_weights", "sol_short_" #kind "_hulls_cut",               \
-      "sol_short_" #kind "_weights_cut"
+enum { DRAW = 0, SHORT = 6, WEIGH = 15, GROUPS = 19 }; // of the kernels
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",  "sol_draw_2_64_32",  "sol_draw_4_64_32", "sol_draw_2_32_256", "sol_draw_2_64_256",
-    "sol_draw_4_64_256", SHORT_NAMES(FP32),   SHORT_NAMES(FP16),  SHORT_NAMES(BF16),   "sol_weigh_2_warp",
-    "sol_weigh_4_warp",  "sol_weigh_2_block", "sol_weigh_4_block"};
+    "sol_draw_2_32_32",     "sol_draw_2_64_32",         "sol_draw_4_64_32",
+    "sol_draw_2_32_256",    "sol_draw_2_64_256",        "sol_draw_4_64_256",
+    "sol_short_FP32_hulls", "sol_short_FP32_hulls_cut", "sol_short_FP32_weights",
+    "sol_short_FP16_hulls", "sol_short_FP16_hulls_cut", "sol_short_FP16_weights",
+    "sol_short_BF16_hulls", "sol_short_BF16_hulls_cut", "sol_short_BF16_weights",
+    "sol_weigh_2_warp",     "sol_weigh_4_warp",         "sol_weigh_2_block",
+    "sol_weigh_4_block",    "sol_groups_FP32_warp",     "sol_groups_FP16_warp",
+    "sol_groups_BF16_warp", "sol_groups_FP32_block",    "sol_groups_FP16_block",
+    "sol_groups_BF16_block"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2,
                                                                LIST_SHARED / 2,
                                                                LIST_SHARED / 2,
@@ -126,20 +129,87 @@ static bool find_top(SelectRow *r) {
   return any;
 }
 
+// Whether the k largest are drawn from in their order, and whether all are drawn from by groups (kernels/select/weight.h).
+static bool is_refused(const SolSample *a) { // what is drawn and is not among the k largest
+  return count_of(a) > 1 && !share_of(a) && a->n <= SELECT_SHORT && a->n <= SELECT_SHARE * count_of(a);
+}
+static bool is_listed(const SolSample *a) {
+  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a);
+}
+static bool is_grouped(const SolSample *a) {
+  return !count_of(a) && !share_of(a) && a->n > SELECT_GROUP;
+}
+
+static bool is_taken(const SelectRow *r, float value, uint64_t rest) {
+  return rest < select_hulled(select_place_of(value, r->top, r->per));
+}
+
+static uint64_t listed_weight(const SolSample *a, const SelectRow *r, uint64_t order, float *value) {
+  cpu_load(r->dtype, r->x, r->start + select_column(order), 1, value);
+  float place = select_place_of(*value, r->top, r->per);
+  return share_of(a) ? select_few(place) : select_hull(place);
+}
+
+static int64_t choose_listed(const SolSample *a, const SelectRow *r, uint64_t stream) {
+  int64_t count = count_of(a);
+  uint64_t orders[SELECT_LISTED], whole = 0;
+  float value;
+  select_list(r, count, orders);
+  for (int64_t i = 0; i < count; i++) whole += listed_weight(a, r, orders[i], &value);
+  uint64_t target = target_of(a, whole);
+  for (uint32_t trial = 0;; trial++) {
+    uint64_t wanted = high_product(select_random(stream, trial), whole), before = 0, weight;
+    int64_t i = 0;
+    while (before + (weight = listed_weight(a, r, orders[i], &value)) <= wanted) before += weight, i++;
+    if (share_of(a) ? before < target : is_taken(r, value, wanted - before)) return select_column(orders[i]);
+    if (share_of(a)) whole = before;
+  }
+}
+
+static SelectRow group_of(const SelectRow *r, int64_t group) { // against its own largest element
+  SelectRow g = *r;
+  int64_t columns = select_columns(r->n);
+  g.start += group * columns, g.n = r->n - group * columns;
+  if (g.n > columns) g.n = columns;
+  find_top(&g);
+  return g;
+}
+
+static int64_t choose_grouped(const SelectRow *r, uint64_t stream) {
+  int64_t columns = select_columns(r->n), groups = ops_ceil_div(r->n, columns);
+  uint64_t weights[SELECT_GROUPS] = {0}, whole = 0;
+  for (int64_t i = 0; i < groups; i++) {
+    SelectRow g = group_of(r, i);
+    whole += weights[i] = select_group(select_sum(&g, 0), select_place_of(g.top, r->top, r->per));
+  }
+  for (uint32_t trial = 0;; trial++) {
+    uint64_t wanted = high_product(select_random_group(stream, trial), whole);
+    int64_t i = 0;
+    while (weights[i] <= wanted) wanted -= weights[i++];
+    SelectRow g = group_of(r, i);
+    Drawn d = draw(&g, 0, select_random(stream, trial));
+    if (is_taken(&g, d.value, d.rest)) return i * columns + select_column(d.order);
+  }
+}
+
 static int64_t choose(const SolSample *a, int64_t row) {
-  SelectRow each = {.dtype = a->dtype, .x = a->x, .start = row * ops_stride(a->x_stride, a->n), .n = a->n};
-  SelectRow weighed = each;
+  SelectRow weighed = {.dtype = a->dtype, .x = a->x, .start = row * ops_stride(a->x_stride, a->n), .n = a->n};
   uint64_t last = 0, stream = select_stream((uint64_t)a->seeds[row], (uint64_t)a->step);
+  SelectRow each = weighed;
   weighed.per = per_of(a);
   if (!find_top(&weighed)) return -1;
-  if (count_of(a)) last = select_last(&each, 0, (uint64_t)count_of(a));
   SelectRow hulls = weighed;
   hulls.hulls = true;
+  if (is_listed(a)) return choose_listed(a, &weighed, stream);
+  if (is_grouped(a)) return choose_grouped(&hulls, stream);
+  bool cut = count_of(a) && !is_refused(a), weights = cut || share_of(a);
+  if (cut) last = select_last(&each, 0, (uint64_t)count_of(a));
   uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
   for (uint32_t trial = 0;; trial++) {
-    Drawn d = draw(target ? &weighed : &hulls, last, select_random(stream, trial));
+    Drawn d = draw(weights ? &weighed : &hulls, last, select_random(stream, trial));
     bool taken =
-        target ? select_sum(&weighed, d.order + 1) < target : d.rest < select_weight_of(&weighed, d.value);
+        target ? select_sum(&weighed, d.order + 1) < target : weights || is_taken(&hulls, d.value, d.rest);
+    if (is_refused(a)) taken &= select_sum(&each, d.order + 1) < (uint64_t)count_of(a);
     if (taken) return select_column(d.order);
     if (target) last = d.order + 1;
   }
@@ -155,11 +225,11 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
 // paid by few. Rows that start anywhere have parts of one more chunk.
 static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
-  enum { THREADS = 128, LANE_BITS = 5, LISTED = 128 }; // LISTED: of longer rows a few are listed sooner
+  enum { THREADS = 128, LANE_BITS = 5 };
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
   int most = in == 2 && p->share ? SHORT_FEW : SHORT_ROUNDS;
-  if (chunks > (int64_t)most << LANE_BITS || (p->k > 1 && p->k <= TOPK_MOST && chunks > LISTED)) return false;
+  if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > SELECT_SHORT)) return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
   l->block = THREADS, l->cluster = 1;
@@ -167,7 +237,18 @@ static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
   return true;
 }
 
-// Short rows in registers; of long ones the few largest in a list, where that is asked for, or all weighed.
+static SolStatus launch_greedy(SolContext *ctx, const SolSample *a, SolStream stream) {
+  SolArgmax first = {.y = a->ids,
+                     .x = a->x,
+                     .m = a->m,
+                     .n = a->n,
+                     .x_stride = a->x_stride,
+                     .dtype = a->dtype,
+                     .id_dtype = id_of(a)};
+  return argmax_launch(ctx, &first, 1, NULL, 0, true, stream);
+}
+
+// The few largest from their list; all from registers, where rows are short, by groups, or, with a top_p, weighed.
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolSample *a = args;
   int in = ops_size(a->dtype);
@@ -182,14 +263,20 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .per = per_of(a),
                     .x_kind = ops_kind(a->dtype),
                     .wide_ids = id_of(a) == SOL_INT64,
-                    .m = (uint64_t)a->m};
+                    .m = (uint64_t)a->m,
+                    .columns = (uint32_t)select_columns(a->n)};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
+  int kind = in == 4 ? 0 : p.x_kind == KIND_FP16 ? 1 : 2;
   bool alone;
-  if (short_plan(&p, in, &l)) {
-    l.kernel = SHORT + (in == 4 ? 0 : p.x_kind == KIND_FP16 ? 4 : 8) + 2 * (p.k > 1) + (p.share != 0);
-  } else if (p.k > 1 && p.k <= TOPK_MOST) {
+  if (p.k == 1) return launch_greedy(ctx, a, stream);
+  if (is_listed(a)) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
     l.kernel += DRAW;
+  } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
+    l.kernel = SHORT + 3 * kind + (p.share ? 2 : p.k ? 1 : 0);
+  } else if (!p.k && !p.share) {
+    p.rounds = group_plan(ctx, a->m, a->n, in, &l);
+    l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
   } else {
     p.held = weigh_plan(ctx, a->m, a->n, in, &alone, &l);
     l.kernel = WEIGH + (alone ? 0 : 2) + (in == 4);
@@ -216,8 +303,13 @@ static int by_column(const void *a, const void *b) {
   return ((const Place *)a)->column < ((const Place *)b)->column ? -1 : 1;
 }
 
+static bool is_cut(const SolSample *a) { // to more elements than a list has
+  return count_of(a) > SELECT_LISTED;
+}
+
 static uint64_t weight_at(const SolSample *a, double value, double top) {
-  return select_weight(select_place_of((float)value, (float)top, per_of(a)));
+  float place = select_place_of((float)value, (float)top, per_of(a));
+  return is_listed(a) ? select_few(place) : select_weight(place);
 }
 
 static uint64_t first_weights(const SolSample *a, const Place *places, int64_t count, double top) {
@@ -226,14 +318,15 @@ static uint64_t first_weights(const SolSample *a, const Place *places, int64_t c
   return sum;
 }
 
-// The element that is drawn of `count`, sorted by column, and how far the random number is beyond those before it.
+// The element that is drawn of `count`, in their order, and how far the random number is beyond those before it.
 static Place drawn(const SolSample *a, const Place *places, int64_t count, double top, uint64_t random,
                    uint64_t *rest) {
   uint64_t sum = 0, upto = 0;
   for (int turn = 0;; turn++) {
     for (int64_t i = 0; i < count; i++) {
-      float place = select_place_of((float)places[i].value, (float)top, per_of(a));
-      uint64_t weight = share_of(a) ? select_weight(place) : select_hull(place);
+      uint64_t weight = share_of(a) || is_cut(a)
+                            ? weight_at(a, places[i].value, top)
+                            : select_hull(select_place_of((float)places[i].value, (float)top, per_of(a)));
       if (!turn)
         sum += weight;
       else if ((upto += weight) > *rest)
@@ -243,23 +336,58 @@ static Place drawn(const SolSample *a, const Place *places, int64_t count, doubl
   }
 }
 
+static double largest(const Place *places, int64_t count) { // of what is not NaN
+  double top = -INFINITY;
+  for (int64_t i = 0; i < count; i++) top = places[i].value > top ? places[i].value : top;
+  return top;
+}
+
+// By groups; places: those of the row, in order of their columns.
+static double reference_grouped(const SolSample *a, const Place *places, double top, uint64_t stream) {
+  int64_t columns = select_columns(a->n);
+  for (uint32_t trial = 0;; trial++) {
+    uint64_t whole = 0, upto = 0, rest = 0, wanted = ~0ull;
+    for (int turn = 0; turn < 2; turn++) {
+      for (int64_t at = 0; at < a->n; at += columns) {
+        int64_t count = a->n - at < columns ? a->n - at : columns;
+        double of_group = largest(places + at, count);
+        uint64_t hulls = 0, before = upto;
+        for (int64_t i = 0; i < count; i++)
+          hulls += select_hull(select_place_of((float)places[at + i].value, (float)of_group, per_of(a)));
+        uint64_t weight = select_group(hulls, select_place_of((float)of_group, (float)top, per_of(a)));
+        whole += turn ? 0 : weight, upto += turn ? weight : 0;
+        if (!turn || upto <= wanted || before > wanted) continue;
+        Place p = drawn(a, places + at, count, of_group, select_random(stream, trial), &rest);
+        if (rest < select_hulled(select_place_of((float)p.value, (float)of_group, per_of(a))))
+          return (double)p.column;
+      }
+      wanted = high_product(select_random_group(stream, trial), whole);
+    }
+  }
+}
+
 static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places,
                             Place *sorted) {
-  int64_t left = count_of(a) ? count_of(a) : a->n;
+  int64_t left = count_of(a) && !is_refused(a) ? count_of(a) : a->n,
+          most = is_refused(a) ? count_of(a) : a->n;
   uint64_t rest = 0, stream = select_stream(seed, (uint64_t)a->step);
-  for (int64_t c = 0; c < a->n; c++) places[c] = (Place){x[c], c};
+  for (int64_t c = 0; c < a->n; c++) places[c] = sorted[c] = (Place){x[c], c};
   qsort(places, (size_t)a->n, sizeof *places, in_order);
   double top = places[0].value;
   if (isnan(top)) return -1;
+  if (is_grouped(a)) return reference_grouped(a, sorted, top, stream);
   while (left && isnan(places[left - 1].value)) left--;
   uint64_t target = target_of(a, first_weights(a, places, left, top));
   for (uint32_t trial = 0;; trial++) {
     memcpy(sorted, places, (size_t)left * sizeof *places);
-    qsort(sorted, (size_t)left, sizeof *sorted, by_column);
+    if (!is_listed(a)) qsort(sorted, (size_t)left, sizeof *sorted, by_column);
     Place p = drawn(a, sorted, left, top, select_random(stream, trial), &rest);
     int64_t before = 0;
     while (places[before].column != p.column) before++;
-    if (!share_of(a) && rest < weight_at(a, p.value, top)) return (double)p.column;
+    if (is_cut(a) && !share_of(a)) return (double)p.column;
+    if (!share_of(a) && before < most &&
+        rest < select_hulled(select_place_of((float)p.value, (float)top, per_of(a))))
+      return (double)p.column;
     if (share_of(a) && first_weights(a, places, before, top) < target) return (double)p.column;
     if (share_of(a)) left = before;
   }

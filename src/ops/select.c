@@ -16,7 +16,8 @@ static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t mos
   while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
   l->block = is_short ? 32 * ROWS : THREADS;
   l->cluster = (uint32_t)blocks;
-  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc >= 80 ? LIST_STAGES : 1);
+  bool few = !is_short && rows * blocks <= 2 * ctx->sms;
+  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc < 80 ? 1 : few ? LIST_MORE : LIST_STAGES);
   ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
 }
 
@@ -31,7 +32,7 @@ static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, in
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
   enum { SHORT = 128, LONG = 1024, MANY = 8, FEW = 64, LEAST = 512 };
   int64_t chunks = ops_ceil_div(n, 16 / in);
-  bool is_short = k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT);
+  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT));
   l->kernel = (is_short ? 0 : 3) + (in == 4 ? 2 : n > 1 << 16);
   plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
 }
@@ -53,6 +54,39 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
   l->shared = (uint32_t)(each * THREADS * (16 + 4));
   ops_grid(l->grid, (uint64_t)(ops_ceil_div(rows, of_block) * blocks), 1);
   return (HeldShape){(uint64_t)rows, of_block, 32, (int32_t)(each * THREADS * 16)};
+}
+
+// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with
+// few enough warps that they have about as many groups each. Rows of a warp, or 0.
+int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+  enum {
+    ROWS = 4,
+    OF_WARP = 8,
+    WAVES = 4,
+    RESIDENT = 32,
+    BLOCKS = 3,
+    MOST = 16,
+    BYTES = 12
+  }; // BYTES: kept of a group
+  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms,
+          each = 0;
+  if (groups == 1 || (groups <= OF_WARP && rows >= WAVES * resident)) {
+    each = rows / (WAVES * resident);
+    each = each < 1 ? 1 : each > 8 ? 8 : each;
+    l->block = 32 * ROWS, l->cluster = 1;
+    l->shared = (uint32_t)(ROWS * groups * 32 * 4 * (SELECT_GROUP / 32 * in / 16 + 1));
+    ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
+    return (int)each;
+  }
+  while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
+    warps /= 2;
+  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
+    blocks *= 2;
+  l->block = (uint32_t)(32 * warps);
+  l->cluster = (uint32_t)blocks;
+  l->shared = (uint32_t)(ops_ceil_div(groups, blocks) * BYTES);
+  ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
+  return 0;
 }
 
 uint64_t select_order(float value, bool nan_first, int64_t column) {
@@ -106,4 +140,25 @@ uint64_t select_last(const SelectRow *r, uint64_t least, uint64_t target) {
     prefix |= (uint64_t)byte << shift;
   }
   return prefix > least ? prefix : least;
+}
+
+// Inserts into `count` orders, the largest first.
+static void insert(uint64_t *orders, int64_t count, uint64_t order) {
+  while (count > 0 && orders[count - 1] < order) orders[count] = orders[count - 1], count--;
+  orders[count] = order;
+}
+
+void select_list(const SelectRow *r, int64_t k, uint64_t *orders) {
+  SelectRow each = *r;
+  each.per = 0;
+  uint64_t last = select_last(&each, 0, (uint64_t)k);
+  float f[CPU_CHUNK];
+  int64_t count = 0;
+  CPU_CHUNKS(at, c, r->n) {
+    cpu_load(r->dtype, r->x, r->start + at, c, f);
+    for (int64_t i = 0; i < c && count < k; i++) {
+      uint64_t order = select_order(f[i], r->nan_first, at + i);
+      if (order >= last) insert(orders, count++, order);
+    }
+  }
 }

@@ -12,18 +12,19 @@ extern const int64_t select_shapes[SELECT_SHAPES][4];
 
 // Fill in block, cluster and grid for rows of n elements of `in` bytes: of kernels that list the k largest
 // (kernels/select/list.cuh), and which of the six it is; of those that weigh all (weigh.cuh), by a warp each or by a block or
-// more. Results do not depend on it.
+// more; of those that do it group by group (groups.cuh), likewise. Results do not depend on it.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l);
+int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l);
 HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l);
-// Threads of a block that lists, and its dynamic shared memory; with the list itself that is more than 48 KiB, which has to be
-// asked for: hence one byte more.
-enum { LIST_THREADS = 256, LIST_SHARED = LIST_THREADS * LIST_STAGES * LIST_BATCH * 16 + 1 };
+// Threads of a block that lists, and its dynamic shared memory at most.
+enum { LIST_THREADS = 256, LIST_SHARED = LIST_THREADS * LIST_MORE * LIST_BATCH * 16 };
 enum {
   WEIGH_SHARED = 48 << 10
 }; // bytes of a row that a block holds at most, beside a quarter of that for sums
-// argmax, and the elements themselves into `values`; strides in elements.
+// argmax, and the elements themselves into `values`; strides in elements. skip_nan: NaN does not count, and the column is -1 where
+// there is nothing else.
 SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, void *values,
-                        int64_t values_stride, SolStream stream);
+                        int64_t values_stride, bool skip_nan, SolStream stream);
 
 // A row on the CPU, read again wherever it is needed: a call allocates nothing.
 typedef struct SelectRow {
@@ -44,6 +45,8 @@ static inline int64_t select_column(uint64_t order) {
 uint64_t select_weight_of(const SelectRow *r, float value);
 // The weights of the elements whose order is at least `least`, summed.
 uint64_t select_sum(const SelectRow *r, uint64_t least);
+// The orders of the k largest elements, the largest first; k is at most TOPK_MOST.
+void select_list(const SelectRow *r, int64_t k, uint64_t *orders);
 // The order of the last element that is needed for a sum of `target`, taken in order and no further than to `least`.
 uint64_t select_last(const SelectRow *r, uint64_t least, uint64_t target);
 
