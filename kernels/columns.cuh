@@ -149,6 +149,51 @@ INLINE void lean_tail(int op, ColumnsLean p, uint32_t first) {
   }
 }
 
+// Large dense tensors with odd rows. After `period` chunks a row starts with a chunk again, and the same columns are under them: a thread
+// takes chunks a period apart, and the vector's elements once for all of them. A kind of -1 is known at run time.
+INLINE void columns_dense(int op, int in, int out, int x_kind, int y_kind, const ColumnsLean &p) {
+  const int per = CHUNK_OF(in, out), each = COLUMNS_EACH;
+  uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x, group = divide32(thread, p.period), within = thread - group * p.period.by;
+  uint32_t first = group * (each * p.period.by) + within, column = within * per - divide32(within * per, p.divider) * p.divider.by;
+  uint32_t a[each][4], b[12];
+  float f[8], v[8];
+  begin_kernel();
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint32_t i = first + k * p.period.by;
+    if (i < p.whole) load_aligned((const char *)p.x + (uint64_t)i * (per * in), per * in / 4, 0, a[k]);
+  }
+#pragma unroll
+  for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
+  if (p.vector && in == 2 && p.vector_kind != KIND_FP32) {
+    lean_columns(p, column, per, 1, x_kind, b);
+    to_floats(b, per, x_kind < 0 ? p.x_kind : x_kind, v);
+  } else if (p.vector) {
+    lean_columns(p, column, per, 1, KIND_FP32, b);
+    to_floats(b, per, KIND_FP32, v);
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint32_t i = first + k * p.period.by;
+    if (i >= p.whole) {
+      if (i < p.chunks) lean_tail(op, p, i * per);
+      break;
+    }
+    to_floats(a[k], per, in == 4 ? KIND_FP32 : x_kind < 0 ? p.x_kind : x_kind, f);
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
+    from_floats(f, per, out == 4 ? KIND_FP32 : y_kind < 0 ? p.y_kind : y_kind, b);
+    store_aligned((char *)p.y + (uint64_t)i * (per * out), per * out / 4, b);
+  }
+}
+
+INLINE void columns_dense_by_kind(int op, int in, int out, const ColumnsLean &p) {
+  bool alike = in == 2 && out == 2 && p.x_kind == p.y_kind;
+  if (alike && p.x_kind == KIND_BF16) columns_dense(op, in, out, KIND_BF16, KIND_BF16, p);
+  else if (alike) columns_dense(op, in, out, KIND_FP16, KIND_FP16, p);
+  else columns_dense(op, in, out, -1, -1, p);
+}
+
 // The common cases, without the code that other cases need: short kernels are bound by instructions, too.
 // odd: a dense tensor, walked as one row; otherwise rows of whole chunks. Each thread takes `each` chunks, 1 or (dense
 // rows alone) 2. A kind of -1 is known at run time.

@@ -218,8 +218,9 @@ INLINE void rope_any(int in, int out, int neighbours, int kind, int weight_kind,
 }
 
 // Heads of any width at any address, through shared memory: tokens, or some heads of one, are copied there and back by whole cells
-// (tile.cuh), and between the two threads take four pairs at a time wherever these lie. That costs far fewer instructions than
+// (tile.cuh), and between the two threads take pairs one by one. That costs far fewer instructions than
 // cutting chunks out of global memory and putting them together again: heads off their alignment are bound by instructions.
+
 // Prefetches into L2 the tables' rows of the block's tokens, while these are on their way.
 INLINE void rope_tables(const RopeParams &p, TilePart s, int weight_kind) {
   const int line = 128 / (weight_kind == KIND_FP32 ? 4 : 2); // elements
@@ -230,63 +231,24 @@ INLINE void rope_tables(const RopeParams &p, TilePart s, int weight_kind) {
   }
 }
 
-// An item of a head in shared memory, from `x` on and to `y`: pairs from `first` on, or what is only copied; a few elements one by one.
-INLINE void rope_singly(const RopeParams &p, int64_t row, const char *x, char *y, int first, int count, bool turns, int kind,
-                        int weight_kind, int y_kind) {
-#pragma unroll 1
-  for (int j = first; j < first + count; j++) {
-    int a = turns && p.neighbours ? 2 * j : j, b = p.neighbours ? a + 1 : j + (int)p.half;
-    float u = load_one(x, a, kind), v = turns ? load_one(x, b, kind) : 0, c = 1, s = 0;
-    if (turns && row >= 0) {
-      c = load_one(p.cos, row * p.half + j, weight_kind), s = load_one(p.sin, row * p.half + j, weight_kind);
-      store_one(y, a, y_kind, turn_a(u, v, c, s)), store_one(y, b, y_kind, turn_b(u, v, c, s));
-    } else {
-      store_one(y, a, y_kind, u);
-      if (turns) store_one(y, b, y_kind, v);
-    }
-  }
-}
-
-INLINE void rope_item(int in, int out, int neighbours, const RopeParams &p, int64_t row, char *memory, int from, int to, int item, int kind,
+// A head in shared memory, from `x` on and to `y`, by `lanes` threads: neighbouring ones have neighbouring pairs, one at a time, so that
+// accesses of any size at any address lie next to each other.
+INLINE void rope_head(int neighbours, const RopeParams &p, int64_t row, const char *x, char *y, int lane, int lanes, int kind,
                       int weight_kind, int y_kind) {
-  const int pairs = ROPE_TILE_PAIRS, per = 2 * pairs;
-  int half = (int)p.half, d = (int)p.d;
-  bool turns = item < (int)p.turns;
-  int first = turns ? item * pairs : 2 * half + (item - (int)p.turns) * per, left = turns ? half : d - first;
-  if (left <= 0) return;
-  if (left < (turns ? pairs : per)) {
-    rope_singly(p, row, memory + from, memory + to, first, left, turns, kind, weight_kind, y_kind);
-    return;
-  }
-  int again = turns ? max(first - (half - pairs), 0) : 0; // pairs of the item before, which the head's last has, too: that stores them
-  first -= again;
-  int a = turns && neighbours ? 2 * first : first, b = turns && !neighbours ? first + half : a + pairs;
-  uint32_t w[4];
-  float f[per], c[pairs], s[pairs];
-  tile_take(memory, from + a * in, pairs * in / 4, in, p.x_unit, w);
-  to_floats(w, pairs, kind, f);
-  tile_take(memory, from + b * in, pairs * in / 4, in, p.x_unit, w);
-  to_floats(w, pairs, kind, f + pairs);
-  if (turns && row >= 0) {
-    load_four(p.cos, row * half + first, p.table_bytes, weight_kind, c);
-    load_four(p.sin, row * half + first, p.table_bytes, weight_kind, s);
-    if (neighbours) turn_neighbours(f, c, s, pairs);
-    else turn_halves(f, f + pairs, c, s, pairs);
-  }
-  if (again) {
-    int apart = neighbours ? 1 : half;
-#pragma unroll
-    for (int j = 1; j < pairs; j++) {
-      if (j < again) continue;
-      store_one(memory + to, neighbours ? a + 2 * j : a + j, y_kind, neighbours ? f[2 * j] : f[j]);
-      store_one(memory + to, (neighbours ? a + 2 * j : a + j) + apart, y_kind, neighbours ? f[2 * j + 1] : f[pairs + j]);
+  const int half = (int)p.half, d = (int)p.d;
+#pragma unroll 2
+  for (int j = lane; j < half; j += lanes) {
+    int a = neighbours ? 2 * j : j, b = neighbours ? a + 1 : j + half;
+    float u = load_one(x, a, kind), v = load_one(x, b, kind), first = u, second = v;
+    if (row >= 0) {
+      float c = load_one(p.cos, row * half + j, weight_kind), s = load_one(p.sin, row * half + j, weight_kind);
+      first = turn_a(u, v, c, s), second = turn_b(u, v, c, s);
     }
-    return;
+    store_one(y, a, y_kind, first);
+    store_one(y, b, y_kind, second);
   }
-  from_floats(f, pairs, y_kind, w);
-  tile_give(memory, to + a * out, pairs * out / 4, out, p.y_unit, w);
-  from_floats(f + pairs, pairs, y_kind, w);
-  tile_give(memory, to + b * out, pairs * out / 4, out, p.y_unit, w);
+#pragma unroll 2
+  for (int j = 2 * half + lane; j < d; j += lanes) store_one(y, j, y_kind, load_one(x, j, kind));
 }
 
 INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
@@ -298,15 +260,13 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
   tile_fetch(x, extent, memory, in);
   rope_tables(p, s, weight_kind);
   tile_arrived();
-  int items = (int)p.head32.by, heads = s.columns / (int)p.d;
-  for (int i = threadIdx.x; i < s.rows * heads * items; i += blockDim.x) {
-    int head = (int)divide32((uint32_t)i, p.head32), item = i - head * items;
+  int heads = s.columns / (int)p.d, lane = threadIdx.x & (p.lanes - 1), step = ROPE_TILE_THREADS / p.lanes;
+#pragma unroll 1
+  for (int head = threadIdx.x / p.lanes; head < s.rows * heads; head += step) {
     int token = s.rows > 1 ? (int)divide32((uint32_t)head, p.groups32) : 0, column = (head - token * heads) * (int)p.d;
-    int64_t row = rope_row(p, s.row + token);
-    int from = tile_place(x, token) + column * in, to = p.tile.y_place + tile_place(y, token) + column * out;
-#pragma unroll
-    for (int k = 0; k < ROPE_TILE_EACH; k++)
-      rope_item(in, out, neighbours, p, row, memory, from, to, item * ROPE_TILE_EACH + k, kind, weight_kind, y_kind);
+    const char *from = memory + tile_place(x, token) + column * in;
+    char *to = memory + p.tile.y_place + tile_place(y, token) + column * out;
+    rope_head(neighbours, p, rope_row(p, s.row + token), from, to, lane, p.lanes, kind, weight_kind, y_kind);
   }
   __syncthreads();
   tile_send(y, memory + p.tile.y_place, out);
@@ -332,7 +292,12 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
   ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 5)
 #include "rope.def"
 
-// 16-bit types alone: fp32 heads are no faster through shared memory, where accesses off their alignment meet in banks.
-KERNEL __launch_bounds__(ROPE_TILE_THREADS, 9) sol_rope_tile(const __grid_constant__ RopeParams p) {
-  ROPE_BY_KIND(rope_tile, 2, 2, p.neighbours)
-}
+#define ROPE(in, out)                                                                                        \
+  KERNEL __launch_bounds__(ROPE_TILE_THREADS, 9) sol_rope_tile_##in##_##out(const __grid_constant__ RopeParams p) { \
+    if (p.neighbours) {                                                                                      \
+      ROPE_BY_KIND(rope_tile, in, out, 1)                                                                    \
+    } else {                                                                                                 \
+      ROPE_BY_KIND(rope_tile, in, out, 0)                                                                    \
+    }                                                                                                        \
+  }
+#include "rope.def"

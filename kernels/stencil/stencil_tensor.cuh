@@ -1,0 +1,298 @@
+// The stencil of 2-byte elements by tensor cores: any radius up to 8, rows of any length at any address.
+//
+// What is added along a row is x times a band matrix, along a column a band matrix times x: 16 rows by 8 columns of y are four
+// products of the warp's mma, whose other operand is constant. A coefficient is split into two or three pieces of x's type, whose
+// sum it is; products of the pieces are exact and are added as fp32. Multiply-adds of the CUDA cores, 4 radius + 1 for an
+// element of 4 bytes in and out, would take longer than memory from radius 6 on.
+//
+// A block copies a tile of x with its surroundings into shared memory by 16-byte chunks, shifted so that columns, not addresses, are
+// aligned there; its warps compute into a tile of y that lies as y does; whole chunks of it are stored.
+//
+// A band matrix has zeros, and zero times infinity is NaN. So results that are not finite are computed again, one by one.
+#ifndef SOL_KERNELS_STENCIL_TENSOR_CUH
+#define SOL_KERNELS_STENCIL_TENSOR_CUH
+
+#include "mma.cuh"
+#include "stencil.h"
+#include "tile.cuh"
+
+#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
+
+extern __shared__ __align__(128) char tensor_memory[];
+
+enum { TENSOR_HALO = 8, TENSOR_AT_ONCE = 4 }; // rows and columns around a tile; chunks that a thread loads at once
+
+// What a block computes. Of the rows in shared memory, row v is row `v & row_mask` of the tile, and its columns come after those of
+// row v - (row_mask + 1): a tensor of up to 8 rows is cut into pieces that are put below each other, 16 rows of which fill an mma.
+typedef struct TensorTile {
+  int64_t row, column; // its first
+  int rows, columns;   // of y; the last tiles have fewer
+  int low, high;       // rows in shared memory that are in x: from low on, before high
+} TensorTile;
+
+INLINE TensorTile tensor_tile(const StencilTensorParams *p) {
+  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, panel, rest, down, across;
+  split(block, (uint64_t)(p->panel * p->down), &panel, &rest);
+  int64_t first = (int64_t)panel * p->panel;
+  split(rest, (uint64_t)max((int64_t)1, min(p->panel, p->across - first)), &down, &across);
+  const int all = p->strips * TENSOR_ROWS;
+  TensorTile t;
+  t.row = (int64_t)down * all;
+  t.column = (first + (int64_t)across) * p->columns;
+  t.rows = (int)min((int64_t)p->rows, p->m - t.row);
+  t.columns = block < (uint64_t)(p->across * p->down) ? (int)min((int64_t)p->columns, p->n - t.column) : 0;
+  t.low = p->row_mask >= 0 ? 0 : -(int)min((int64_t)p->radius, t.row);
+  t.high = p->row_mask >= 0 ? all : (int)min((int64_t)all + p->radius, p->m - t.row);
+  return t;
+}
+
+// Column of the tile where row v of shared memory starts.
+INLINE int tensor_skip(const StencilTensorParams *p, int v) {
+  return ((v & ~p->row_mask) >> p->group_bits) * p->chunks * TENSOR_COLUMNS;
+}
+
+// A chunk of shared memory: where it is in x, and how many of its columns are there.
+typedef struct TensorChunk {
+  const char *from;
+  int have, place;
+} TensorChunk;
+
+INLINE TensorChunk tensor_chunk(const StencilTensorParams *p, const TensorTile &t, int i) {
+  int line = (int)divide32((uint32_t)i, p->staged), at = i - line * (int)p->staged.by + p->whole;
+  int v = line - TENSOR_HALO, row = v & p->row_mask, column = tensor_skip(p, v) + (at - 1) * TENSOR_COLUMNS;
+  bool there = v >= t.low && v < t.high && (p->row_mask < 0 || row < t.rows) && t.column + column >= 0;
+  TensorChunk c;
+  c.have = there ? (int)min((int64_t)TENSOR_COLUMNS, p->n - t.column - column) : 0;
+  c.place = line * p->x_pitch + at * 16;
+  c.from = (const char *)p->x + ((t.row + row) * p->x_stride + t.column + column) * 2;
+  return c;
+}
+
+// Columns from `have` on are zeros.
+INLINE uint4 tensor_keep(uint4 v, int have) {
+  uint32_t w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+  for (int i = 0; i < 4; i++) w[i] = have >= 2 * i + 2 ? w[i] : have > 2 * i ? w[i] & 0xffff : 0;
+  return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+// Whether all that the tile's chunks are cut out of is x.
+INLINE bool tensor_inside(const StencilTensorParams *p, const TensorTile &t, const char *end) {
+  const char *x = (const char *)p->x;
+  int64_t last = p->row_mask >= 0 ? p->m - 1 : t.row + t.high - 1;
+  const char *low = x + ((t.row + t.low) * p->x_stride + max((int64_t)0, t.column - TENSOR_COLUMNS)) * 2;
+  const char *high = x + (last * p->x_stride + min(p->n, t.column + t.columns + TENSOR_COLUMNS)) * 2;
+  return low - ((uintptr_t)low & 15) >= x && high + 32 <= end;
+}
+
+INLINE void tensor_fetch(const StencilTensorParams *p, const TensorTile &t) {
+  const int lines = p->strips * TENSOR_ROWS + 2 * TENSOR_HALO, items = lines * (int)p->staged.by;
+  const char *x = (const char *)p->x, *end = x + ((p->m - 1) * p->x_stride + p->n) * 2;
+  // There is nothing on either side of a whole row. Where rows have no gap, what is after one is what is before the next.
+  for (int line = threadIdx.x; p->whole && line <= lines; line += STENCIL_THREADS) {
+    char *at = tensor_memory + line * p->x_pitch;
+    *(uint4 *)at = make_uint4(0, 0, 0, 0);
+    if (line < lines && p->x_pitch > (p->chunks + 1) * 16) *(uint4 *)(at + (p->chunks + 1) * 16) = make_uint4(0, 0, 0, 0);
+  }
+  if (!tensor_inside(p, t, end)) {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < items; i += STENCIL_THREADS) {
+      TensorChunk c = tensor_chunk(p, t, i);
+      const char *stop = c.from + 2 * c.have;
+      uint4 v = make_uint4(0, 0, 0, 0);
+      if (c.have > 0) v = load_singly(c.from, x, stop < end ? stop : end, 2);
+      *(uint4 *)(tensor_memory + c.place) = v;
+    }
+    return;
+  }
+#pragma unroll 1
+  for (int first = threadIdx.x; first < items; first += TENSOR_AT_ONCE * STENCIL_THREADS) {
+    TensorChunk c[TENSOR_AT_ONCE];
+    Around a[TENSOR_AT_ONCE];
+#pragma unroll
+    for (int k = 0; k < TENSOR_AT_ONCE; k++) {
+      int i = first + k * STENCIL_THREADS;
+      c[k] = tensor_chunk(p, t, i);
+      if (i >= items) c[k].have = 0;
+      a[k] = load_around(c[k].from, c[k].have > 0);
+    }
+#pragma unroll
+    for (int k = 0; k < TENSOR_AT_ONCE; k++) {
+      uint4 v = take_around(a[k], c[k].from, 2);
+      if (c[k].have < TENSOR_COLUMNS) v = tensor_keep(v, c[k].have);
+      if (first + k * STENCIL_THREADS < items) *(uint4 *)(tensor_memory + c[k].place) = v;
+    }
+  }
+}
+
+// The band matrices, as operands of mma: a lane has two neighbouring distances of each of three 8 by 8 blocks, those before, at and
+// after the diagonal. The same registers are columns of the right operand and rows of the left one.
+typedef struct TensorBands {
+  uint32_t down[STENCIL_PIECES][3], along[STENCIL_PIECES][3];
+} TensorBands;
+
+INLINE TensorBands tensor_bands(const StencilTensorParams *p) {
+  int from = (threadIdx.x % 32) >> 2, to = (threadIdx.x & 3) * 2;
+  TensorBands b;
+#pragma unroll
+  for (int k = 0; k < STENCIL_PIECES; k++)
+#pragma unroll
+    for (int block = 0; block < 3; block++) {
+      int d = to - from + (block - 1) * 8;
+      uint32_t low = p->piece[k][abs(d)], high = p->piece[k][abs(d + 1)];
+      b.along[k][block] = low | high << 16;
+      // The centre counts once. Where rows are pieces below each other, those of other pieces do not count.
+      int group = from >> p->group_bits;
+      bool apart = p->row_mask >= 0;
+      if (d == 0 || (apart && (block != 1 || to >> p->group_bits != group))) low = 0;
+      if (d == -1 || (apart && (block != 1 || to + 1 >> p->group_bits != group))) high = 0;
+      b.down[k][block] = low | high << 16;
+    }
+  return b;
+}
+
+// Two matrices of 8 by 8; lanes 0 to 15 give the addresses.
+INLINE void load_two(uint32_t (&r)[2], uint32_t at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" : "=r"(r[0]), "=r"(r[1]) : "r"(at) : "memory");
+}
+
+// d += A B, k of 8.
+INLINE void multiply_16x8_short(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t b, int kind) {
+#define MULTIPLY(type)                                                                                       \
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, " \
+               "{%0, %1, %2, %3};"                                                                           \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                              \
+               : "r"(a0), "r"(a1), "r"(b))
+  if (kind == KIND_FP16) MULTIPLY("f16");
+  else MULTIPLY("bf16");
+#undef MULTIPLY
+}
+
+// sum: 16 rows by 8 columns. f: those rows with 8 columns before and after; g: those columns with 8 rows above and below.
+INLINE void tensor_multiply(const StencilTensorParams *p, const TensorBands &b, const uint32_t (&f)[6], const uint32_t (&g)[4],
+                            int kind, float (&sum)[4]) {
+  float down[4] = {0, 0, 0, 0};
+  const uint32_t rows[4] = {f[0], f[1], f[2], f[3]};
+#pragma unroll
+  for (int i = 0; i < 4; i++) sum[i] = 0;
+#pragma unroll
+  for (int k = 0; k < STENCIL_PIECES; k++) {
+    if (k >= p->pieces) break;
+    const uint32_t above[4] = {b.down[k][0], 0, b.down[k][1], b.down[k][0]};
+    const uint32_t below[4] = {b.down[k][2], b.down[k][1], 0, b.down[k][2]};
+    multiply_16x8(down, above, g[0], g[1], kind);
+    multiply_16x8(sum, rows, b.along[k][0], b.along[k][1], kind);
+    multiply_16x8(down, below, g[2], g[3], kind);
+    multiply_16x8_short(sum, f[4], f[5], b.along[k][2], kind);
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++) sum[i] = (sum[i] + down[i]) * p->scale;
+}
+
+INLINE void tensor_put(const StencilTensorParams *p, char *at, int columns, bool words, float a, float b) {
+  if (columns <= 0) return;
+  if (p->y_kind == KIND_FP32) {
+    *(float *)at = a;
+    if (columns > 1) *(float *)(at + 4) = b;
+    return;
+  }
+  uint32_t two = narrow2(a, b, p->y_kind);
+  if (words && columns > 1) {
+    *(uint32_t *)at = two;
+  } else {
+    *(uint16_t *)at = (uint16_t)two;
+    if (columns > 1) *(uint16_t *)(at + 2) = (uint16_t)(two >> 16);
+  }
+}
+
+// This warp's part of the tile: units of 16 rows by 8 columns, those of a row after each other. Returns whether some result is not finite.
+INLINE bool tensor_compute(const StencilTensorParams *p, const TensorTile &t, const Tile &y, char *to, int out, int kind) {
+  const int lane = threadIdx.x % 32, warps = STENCIL_THREADS / 32, units = p->strips * p->chunks, each = (units + warps - 1) / warps;
+  int unit = (int)(threadIdx.x / 32) * each, end = min(unit + each, units), strip = unit / p->chunks, q = unit - strip * p->chunks;
+  const uint32_t x = tile_address(tensor_memory);
+  const bool words = ((uint32_t)(uintptr_t)y.at | (uint32_t)(y.pitch ? y.stride : y.bytes)) % 4 == 0;
+  TensorBands b = tensor_bands(p);
+  uint32_t f[6], g[4];
+  bool rare = false, fresh = true;
+#pragma unroll 1
+  for (; unit < end; unit++) {
+    uint32_t rows = x + (uint32_t)((strip * TENSOR_ROWS + TENSOR_HALO + lane % 16) * p->x_pitch + q * 16), more[2];
+    if (fresh) {
+      uint32_t two[4];
+      load_matrices(two, rows + (lane >> 4) * 16);
+      f[0] = two[0], f[1] = two[1], f[2] = two[2], f[3] = two[3];
+    }
+    load_two(more, rows + 32);
+    f[4] = more[0], f[5] = more[1];
+    load_matrices_turned(g, x + (uint32_t)((strip * TENSOR_ROWS + lane) * p->x_pitch + (q + 1) * 16));
+    float sum[4];
+    tensor_multiply(p, b, f, g, kind, sum);
+    rare |= !(fabsf(sum[0]) + fabsf(sum[1]) + fabsf(sum[2]) + fabsf(sum[3]) < INFINITY);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      int v = strip * TENSOR_ROWS + i * 8 + (lane >> 2), column = tensor_skip(p, v) + q * TENSOR_COLUMNS + lane % 4 * 2;
+      int row = v & p->row_mask, columns = row < t.rows ? t.columns - column : 0;
+      tensor_put(p, to + tile_place(y, row) + column * out, columns, words, sum[2 * i], sum[2 * i + 1]);
+    }
+    fresh = ++q == p->chunks;
+    if (fresh) q = 0, strip++;
+#pragma unroll
+    for (int i = 0; i < 4; i++) f[i] = f[i + 2];
+  }
+  return rare;
+}
+
+// One result, all accesses checked, in the order of the other kernels.
+INLINE float tensor_exact(const StencilTensorParams *p, int64_t row, int64_t column, int kind) {
+  int64_t i = row * p->x_stride + column;
+  float sum = 0;
+#pragma unroll 1
+  for (int d = p->radius; d > 0; d--)
+    if (row >= d) sum = fmaf(p->side[d - 1], load_one(p->x, i - d * p->x_stride, kind), sum);
+  sum = fmaf(p->centre, load_one(p->x, i, kind), sum);
+#pragma unroll 1
+  for (int d = 1; d <= p->radius; d++) {
+    if (column >= d) sum = fmaf(p->side[d - 1], load_one(p->x, i - d, kind), sum);
+    if (column + d < p->n) sum = fmaf(p->side[d - 1], load_one(p->x, i + d, kind), sum);
+  }
+#pragma unroll 1
+  for (int d = 1; d <= p->radius; d++)
+    if (row + d < p->m) sum = fmaf(p->side[d - 1], load_one(p->x, i + d * p->x_stride, kind), sum);
+  return sum;
+}
+
+INLINE void tensor_mend(const StencilTensorParams *p, const TensorTile &t, const Tile &y, char *memory, int kind) {
+#pragma unroll 1
+  for (int i = threadIdx.x; i < t.rows * t.columns; i += STENCIL_THREADS) {
+    int row = i / t.columns, column = i - row * t.columns;
+    char *at = memory + tile_place(y, row);
+    if (!isfinite(load_one(at, column, p->y_kind)))
+      store_one(at, column, p->y_kind, tensor_exact(p, t.row + row, t.column + column, kind));
+  }
+}
+
+INLINE void stencil_tensor(const StencilTensorParams *p, int kind) {
+  const TensorTile t = tensor_tile(p);
+  if (t.columns <= 0) return;
+  const int out = p->y_kind == KIND_FP32 ? 4 : 2;
+  const Tile y = {(char *)p->y + (t.row * p->y_stride + t.column) * out, p->y_stride * out, t.rows, t.columns * out, p->y_pitch};
+  char *memory = tensor_memory + p->y_place;
+  tensor_fetch(p, t);
+  __syncthreads();
+  bool rare = tensor_compute(p, t, y, memory, out, kind);
+  if (__syncthreads_or(rare)) {
+    tensor_mend(p, t, y, memory, kind);
+    __syncthreads();
+  }
+  tile_send(y, memory, out);
+}
+
+KERNEL __launch_bounds__(STENCIL_THREADS, 4) sol_stencil_2_tensor(const __grid_constant__ StencilTensorParams p) {
+  let_successor_start();
+  wait_for_predecessor();
+  if (p.x_kind == KIND_FP16) stencil_tensor(&p, KIND_FP16);
+  else stencil_tensor(&p, KIND_BF16);
+}
+
+#endif
+#endif
