@@ -98,28 +98,38 @@ INLINE void take_columns(const ColumnsParams &p, int64_t column, int per, int ki
   to_floats(w, per, kind, v);
 }
 
-// Any types, rows and alignment.
+// Any types, rows and alignment. Rows COLUMNS_APART apart start alike, whatever the stride: where rows are not one, a thread takes the same
+// columns of two of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.)
 INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
-  const int per = CHUNK_OF(in, out);
+  const int per = CHUNK_OF(in, out), each = 2;
   Chunk c;
   begin_kernel();
   if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
-  const char *x = (const char *)p.x + (int64_t)c.row * p.x_stride * in;
-  char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
+  int64_t row = (int64_t)(c.row / COLUMNS_APART * (COLUMNS_APART * each) + c.row % COLUMNS_APART);
+  int64_t left = p.flat ? 1 : p.spread.last - row + 1; // rows from this one on
+  const char *x = (const char *)p.x + row * p.x_stride * in;
+  char *y = (char *)p.y + row * p.y_stride * out;
   int64_t column = p.flat && c.first > 0 ? chunk_column(p.spread, p.flat, c) : c.first;
   float f[8], v[8];
-  Raw a;
-  load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x, c, p.spread.length, per, in, &a);
+  Raw a[each];
+#pragma unroll
+  for (int k = 0; k < each; k++)
+    if (k * COLUMNS_APART < left)
+      load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x + k * COLUMNS_APART * p.x_stride * in, c, p.spread.length, per, in, &a[k]);
 #pragma unroll
   for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
   if (p.vector && (in == 4 || p.vector_kind == KIND_FP32)) take_columns(p, column, per, KIND_FP32, v);
   else if (p.vector && p.x_kind == KIND_FP16) take_columns(p, column, per, KIND_FP16, v);
   else if (p.vector) take_columns(p, column, per, KIND_BF16, v);
-  cut_chunk(&a, per, in);
-  to_floats(a.w, per, kind_of(in, p.x_kind), f);
 #pragma unroll
-  for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
-  store_within(y, c, p.spread.length, per, out, p.y_kind, f);
+  for (int k = 0; k < each; k++) {
+    if (k * COLUMNS_APART >= left) break;
+    cut_chunk(&a[k], per, in);
+    to_floats(a[k].w, per, kind_of(in, p.x_kind), f);
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
+    store_within(y + k * COLUMNS_APART * p.y_stride * out, c, p.spread.length, per, out, p.y_kind, f);
+  }
 }
 
 // The vector under a chunk: chunk `column` of it, or from element `column` on where rows are odd.

@@ -212,7 +212,7 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
     map_any(in, out, inputs, false, p);                                                                      \
   }
 #define MAP_EXACT(in, out)                                                                                   \
-  KERNEL __launch_bounds__(MAP_THREADS, 5) sol_map_exact_##in##_##out(const __grid_constant__ MapParams p) { \
+  KERNEL __launch_bounds__(MAP_THREADS, 4) sol_map_exact_##in##_##out(const __grid_constant__ MapParams p) { \
     map_any(in, out, 1, true, p);                                                                            \
   }
 #include "map.def"

@@ -1,5 +1,5 @@
-#include <stdlib.h>
 #include "ops/columns.h"
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "kernels/columns.h"
@@ -161,11 +161,13 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride);
   bool wide_in = a->dtype == SOL_FP32, wide_out = out_of(a) == SOL_FP32;
   int per = elementwise_chunk(a->dtype, out_of(a));
+  // Of 2 * COLUMNS_APART rows the first half have threads of their own.
+  int64_t rows = flat ? a->m : ops_ceil_div(a->m, 2 * COLUMNS_APART) * COLUMNS_APART;
   ColumnsParams p = {
       .y = a->y,
       .x = a->x,
       .vector = a->vector,
-      .spread = elementwise_spread(a->y, a->m, a->n, a->y_stride, per, wide_out ? 4 : 2, flat, THREADS),
+      .spread = elementwise_spread(a->y, rows, a->n, a->y_stride, per, wide_out ? 4 : 2, flat, THREADS),
       .n = a->n,
       .y_stride = ys,
       .x_stride = xs,
@@ -175,6 +177,7 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
       .flat = flat,
       .pieces = a->n >= 16 && a->n <= ELEMENTWISE_SMALL - 8,
       .scale = a->scale};
+  p.spread.last = flat ? 0 : a->m - 1;
   OpsLaunch l = {.kernel = KERNEL_2_2 + 2 * wide_in + wide_out,
                  .block = THREADS,
                  .early = true,
