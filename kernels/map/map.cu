@@ -212,7 +212,7 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
     map_any(in, out, inputs, false, p);                                                                      \
   }
 #define MAP_EXACT(in, out)                                                                                   \
-  KERNEL __launch_bounds__(MAP_THREADS, 4) sol_map_exact_##in##_##out(const __grid_constant__ MapParams p) { \
+  KERNEL __launch_bounds__(MAP_THREADS, 5) sol_map_exact_##in##_##out(const __grid_constant__ MapParams p) { \
     map_any(in, out, 1, true, p);                                                                            \
   }
 #include "map.def"
@@ -312,6 +312,13 @@ INLINE double wide_over(double x, double over, double inverse) {
   return x == 0 && inverse <= 0x1p900 ? q : __ddiv_rn(x, over);
 }
 
+// The same where one of the types is int32 and the scales are floats: such quotients are neither very large nor very small, and the sign of
+// a zero is not kept. What is not finite, and zeros, are as the product has them.
+INLINE double exact_over(double x, double over, double inverse) {
+  double q = __dmul_rn(x, inverse);
+  return q != 0 && fabs(q) <= 0x1p900 ? __fma_rn(__fma_rn(-over, q, x), inverse, q) : q;
+}
+
 // Everything between loading and storing a chunk, where one of the types is int32.
 INLINE void exact_chunk(const MapParams &p, MapScales s, double inverse, int per, int in, int out, const uint32_t *a, uint32_t *y) {
   float f[4];
@@ -321,7 +328,7 @@ INLINE void exact_chunk(const MapParams &p, MapScales s, double inverse, int per
   for (int j = 0; j < per; j++) {
     double d = in == 2 || p.a_kind != KIND_INT32 ? (double)f[j] : (double)(int32_t)a[j];
     if (p.a_scale) d = __dmul_rn(d, (double)s.a);
-    if (p.y_scale) d = wide_over(d, (double)s.y, inverse);
+    if (p.y_scale) d = exact_over(d, (double)s.y, inverse);
     f[j] = (float)d;
     whole[j] = d != d ? 0 : __double2int_rn(d);
   }

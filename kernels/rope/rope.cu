@@ -231,24 +231,62 @@ INLINE void rope_tables(const RopeParams &p, TilePart s, int weight_kind) {
   }
 }
 
-// A head in shared memory, from `x` on and to `y`, by `lanes` threads: neighbouring ones have neighbouring pairs, one at a time, so that
-// accesses of any size at any address lie next to each other.
-INLINE void rope_head(int neighbours, const RopeParams &p, int64_t row, const char *x, char *y, int lane, int lanes, int kind,
-                      int weight_kind, int y_kind) {
-  const int half = (int)p.half, d = (int)p.d;
-#pragma unroll 2
-  for (int j = lane; j < half; j += lanes) {
+// One element as it is stored, and as a float: loads of a type that is known at run time, with no branch between them.
+INLINE uint32_t load_raw(const void *p, int64_t i, int size) {
+  return size == 4 ? ((const uint32_t *)p)[i] : ((const uint16_t *)p)[i];
+}
+INLINE float raw_float(uint32_t raw, int size, int kind) {
+  if (size == 4) return __uint_as_float(raw);
+  return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)raw)) : __uint_as_float(raw << 16);
+}
+
+// Some heads in shared memory, and where they go.
+typedef struct RopeHeads {
+  char *memory;
+  int x[ROPE_TILE_HEADS], y[ROPE_TILE_HEADS];
+  int64_t row[ROPE_TILE_HEADS]; // of the tables; -1: it is not turned
+  int count;
+} RopeHeads;
+
+// The pairs from `lane` on, one of `lanes` after the other: neighbouring threads have neighbouring pairs, so that accesses of any size at any
+// address lie next to each other. Of all heads a pair is loaded before the first is used.
+INLINE void rope_turn(int in, int weight, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind, int weight_kind,
+                      int y_kind) {
+  const int half = (int)p.half;
+#pragma unroll 1
+  for (int j = lane; j < half; j += p.lanes) {
     int a = neighbours ? 2 * j : j, b = neighbours ? a + 1 : j + half;
-    float u = load_one(x, a, kind), v = load_one(x, b, kind), first = u, second = v;
-    if (row >= 0) {
-      float c = load_one(p.cos, row * half + j, weight_kind), s = load_one(p.sin, row * half + j, weight_kind);
-      first = turn_a(u, v, c, s), second = turn_b(u, v, c, s);
+    uint32_t u[ROPE_TILE_HEADS], v[ROPE_TILE_HEADS], c[ROPE_TILE_HEADS], s[ROPE_TILE_HEADS];
+#pragma unroll
+    for (int k = 0; k < ROPE_TILE_HEADS; k++) {
+      if (k >= h.count) break;
+      u[k] = load_raw(h.memory + h.x[k], a, in), v[k] = load_raw(h.memory + h.x[k], b, in);
+      if (h.row[k] >= 0) c[k] = load_raw(p.cos, h.row[k] * half + j, weight), s[k] = load_raw(p.sin, h.row[k] * half + j, weight);
     }
-    store_one(y, a, y_kind, first);
-    store_one(y, b, y_kind, second);
+#pragma unroll
+    for (int k = 0; k < ROPE_TILE_HEADS; k++) {
+      if (k >= h.count) break;
+      float x = raw_float(u[k], in, kind), y = raw_float(v[k], in, kind), first = x, second = y;
+      if (h.row[k] >= 0) {
+        float cosine = raw_float(c[k], weight, weight_kind), sine = raw_float(s[k], weight, weight_kind);
+        first = turn_a(x, y, cosine, sine), second = turn_b(x, y, cosine, sine);
+      }
+      store_one(h.memory + h.y[k], a, y_kind, first);
+      store_one(h.memory + h.y[k], b, y_kind, second);
+    }
   }
-#pragma unroll 2
-  for (int j = 2 * half + lane; j < d; j += lanes) store_one(y, j, y_kind, load_one(x, j, kind));
+}
+
+INLINE void rope_heads(int in, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind, int weight_kind, int y_kind) {
+  if (in == 4 || weight_kind == KIND_FP32) rope_turn(in, 4, neighbours, p, h, lane, kind, KIND_FP32, y_kind);
+  else rope_turn(in, 2, neighbours, p, h, lane, kind, kind, y_kind);
+#pragma unroll
+  for (int k = 0; k < ROPE_TILE_HEADS; k++) {
+    if (k >= h.count) break;
+#pragma unroll 1
+    for (int j = 2 * (int)p.half + lane; j < (int)p.d; j += p.lanes)
+      store_one(h.memory + h.y[k], j, y_kind, raw_float(load_raw(h.memory + h.x[k], j, in), in, kind));
+  }
 }
 
 INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
@@ -262,11 +300,20 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
   tile_arrived();
   int heads = s.columns / (int)p.d, lane = threadIdx.x & (p.lanes - 1), step = ROPE_TILE_THREADS / p.lanes;
 #pragma unroll 1
-  for (int head = threadIdx.x / p.lanes; head < s.rows * heads; head += step) {
-    int token = s.rows > 1 ? (int)divide32((uint32_t)head, p.groups32) : 0, column = (head - token * heads) * (int)p.d;
-    const char *from = memory + tile_place(x, token) + column * in;
-    char *to = memory + p.tile.y_place + tile_place(y, token) + column * out;
-    rope_head(neighbours, p, rope_row(p, s.row + token), from, to, lane, p.lanes, kind, weight_kind, y_kind);
+  for (int first = threadIdx.x / p.lanes; first < s.rows * heads; first += ROPE_TILE_HEADS * step) {
+    RopeHeads h;
+    h.memory = memory;
+    h.count = min(ROPE_TILE_HEADS, (s.rows * heads - first + step - 1) / step);
+#pragma unroll
+    for (int k = 0; k < ROPE_TILE_HEADS; k++) {
+      if (k >= h.count) break;
+      int head = first + k * step, token = s.rows > 1 ? (int)divide32((uint32_t)head, p.groups32) : 0;
+      int column = (head - token * heads) * (int)p.d;
+      h.x[k] = tile_place(x, token) + column * in;
+      h.y[k] = p.tile.y_place + tile_place(y, token) + column * out;
+      h.row[k] = rope_row(p, s.row + token);
+    }
+    rope_heads(in, neighbours, p, h, lane, kind, weight_kind, y_kind);
   }
   __syncthreads();
   tile_send(y, memory + p.tile.y_place, out);
@@ -293,7 +340,7 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
 #include "rope.def"
 
 #define ROPE(in, out)                                                                                        \
-  KERNEL __launch_bounds__(ROPE_TILE_THREADS, 9) sol_rope_tile_##in##_##out(const __grid_constant__ RopeParams p) { \
+  KERNEL __launch_bounds__(ROPE_TILE_THREADS, 6) sol_rope_tile_##in##_##out(const __grid_constant__ RopeParams p) { \
     if (p.neighbours) {                                                                                      \
       ROPE_BY_KIND(rope_tile, in, out, 1)                                                                    \
     } else {                                                                                                 \

@@ -9,8 +9,8 @@ enum {
   ROPE_HEADS = 1,
   ROPE_NEIGHBOURS = 2
 }; // wide kernels: of a block; heads that a thread takes
-// Tile: threads of a block, bytes of its shared memory.
-enum { ROPE_TILE_THREADS = 128, ROPE_TILE_BYTES = 24 << 10 };
+// Tile: threads of a block, bytes of its shared memory, heads that a thread has in hand at a time.
+enum { ROPE_TILE_THREADS = 128, ROPE_TILE_BYTES = 24 << 10, ROPE_TILE_HEADS = 4 };
 
 typedef struct RopeParams {
   void *y;

@@ -8,7 +8,8 @@ enum {
   STENCIL_SHORT = 64,    // the longest row that STENCIL_NARROW takes
   TENSOR_ROWS = 16,      // of what a warp computes at once with tensor cores
   TENSOR_COLUMNS = 8,
-  STENCIL_PIECES = 3 // of a coefficient, at most
+  STENCIL_PIECES = 3,    // of a coefficient, at most
+  STENCIL_DISTANCES = 16 // from an element of a square of 8 by 8 to one of the next square, at most 15
 };
 
 typedef enum StencilLayout { // of a thread's columns
@@ -46,10 +47,11 @@ typedef struct StencilTensorParams {
       group_bits; // 1 << group_bits of its rows are below each other in x; row_mask: that less 1, or -1: all are
   int32_t whole;                     // tiles are whole rows
   int32_t x_pitch, y_pitch, y_place; // bytes
+  int32_t x_row; // bytes from row to row of x
   Divider32 staged;                  // by the chunks of a row that are loaded
   int32_t x_kind, y_kind, radius, pieces;
-  float scale, centre, side[8];       // scale: the pieces are of the coefficients divided by it
-  uint16_t piece[STENCIL_PIECES][16]; // by distance
+  float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it
+  uint16_t piece[STENCIL_PIECES][STENCIL_DISTANCES]; // by distance
 } StencilTensorParams;
 
 #endif

@@ -27,7 +27,9 @@ enum { TENSOR_HALO = 8, TENSOR_AT_ONCE = 4 }; // rows and columns around a tile;
 typedef struct TensorTile {
   int64_t row, column; // its first
   int rows, columns;   // of y; the last tiles have fewer
-  int low, high;       // rows in shared memory that are in x: from low on, before high
+  const char *x;       // of its first element; all that a tile needs is within 2^31 bytes of it
+  int low, high;       // rows in shared memory that are in x: from low on, before high; in case of pieces, of each of these before `rows`
+  int first, end;      // columns of x, counted from the tile's: -8 or 0, and where the row ends
 } TensorTile;
 
 INLINE TensorTile tensor_tile(const StencilTensorParams *p) {
@@ -41,8 +43,11 @@ INLINE TensorTile tensor_tile(const StencilTensorParams *p) {
   t.column = (first + (int64_t)across) * p->columns;
   t.rows = (int)min((int64_t)p->rows, p->m - t.row);
   t.columns = block < (uint64_t)(p->across * p->down) ? (int)min((int64_t)p->columns, p->n - t.column) : 0;
+  t.x = (const char *)p->x + (t.row * p->x_stride + t.column) * 2;
   t.low = p->row_mask >= 0 ? 0 : -(int)min((int64_t)p->radius, t.row);
   t.high = p->row_mask >= 0 ? all : (int)min((int64_t)all + p->radius, p->m - t.row);
+  t.first = t.column > 0 ? -TENSOR_COLUMNS : 0;
+  t.end = (int)min((int64_t)p->columns + TENSOR_COLUMNS, p->n - t.column);
   return t;
 }
 
@@ -51,20 +56,19 @@ INLINE int tensor_skip(const StencilTensorParams *p, int v) {
   return ((v & ~p->row_mask) >> p->group_bits) * p->chunks * TENSOR_COLUMNS;
 }
 
-// A chunk of shared memory: where it is in x, and how many of its columns are there.
+// A chunk of shared memory: where it is in x, counted from the tile's first element, and how many of its columns are there.
 typedef struct TensorChunk {
-  const char *from;
-  int have, place;
+  int from, have, place;
 } TensorChunk;
 
 INLINE TensorChunk tensor_chunk(const StencilTensorParams *p, const TensorTile &t, int i) {
   int line = (int)divide32((uint32_t)i, p->staged), at = i - line * (int)p->staged.by + p->whole;
   int v = line - TENSOR_HALO, row = v & p->row_mask, column = tensor_skip(p, v) + (at - 1) * TENSOR_COLUMNS;
-  bool there = v >= t.low && v < t.high && (p->row_mask < 0 || row < t.rows) && t.column + column >= 0;
+  bool there = v >= t.low && v < t.high && (p->row_mask < 0 || row < t.rows) && column >= t.first;
   TensorChunk c;
-  c.have = there ? (int)min((int64_t)TENSOR_COLUMNS, p->n - t.column - column) : 0;
+  c.have = there ? max(0, min(TENSOR_COLUMNS, t.end - column)) : 0;
   c.place = line * p->x_pitch + at * 16;
-  c.from = (const char *)p->x + ((t.row + row) * p->x_stride + t.column + column) * 2;
+  c.from = row * p->x_row + column * 2;
   return c;
 }
 
@@ -76,78 +80,80 @@ INLINE uint4 tensor_keep(uint4 v, int have) {
   return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-// Whether all that the tile's chunks are cut out of is x.
-INLINE bool tensor_inside(const StencilTensorParams *p, const TensorTile &t, const char *end) {
-  const char *x = (const char *)p->x;
-  int64_t last = p->row_mask >= 0 ? p->m - 1 : t.row + t.high - 1;
-  const char *low = x + ((t.row + t.low) * p->x_stride + max((int64_t)0, t.column - TENSOR_COLUMNS)) * 2;
-  const char *high = x + (last * p->x_stride + min(p->n, t.column + t.columns + TENSOR_COLUMNS)) * 2;
-  return low - ((uintptr_t)low & 15) >= x && high + 32 <= end;
+// Chunk by chunk, at the tensor's ends: nothing outside it is read.
+INLINE void tensor_fetch_singly(const StencilTensorParams *p, const TensorTile &t, int items) {
+#pragma unroll 1
+  for (int i = threadIdx.x; i < items; i += STENCIL_THREADS) {
+    TensorChunk c = tensor_chunk(p, t, i);
+    const char *from = t.x + c.from;
+    *(uint4 *)(tensor_memory + c.place) = load_singly(from, from, from + 2 * c.have, 2);
+  }
 }
 
 INLINE void tensor_fetch(const StencilTensorParams *p, const TensorTile &t) {
   const int lines = p->strips * TENSOR_ROWS + 2 * TENSOR_HALO, items = lines * (int)p->staged.by;
-  const char *x = (const char *)p->x, *end = x + ((p->m - 1) * p->x_stride + p->n) * 2;
   // There is nothing on either side of a whole row. Where rows have no gap, what is after one is what is before the next.
   for (int line = threadIdx.x; p->whole && line <= lines; line += STENCIL_THREADS) {
     char *at = tensor_memory + line * p->x_pitch;
     *(uint4 *)at = make_uint4(0, 0, 0, 0);
     if (line < lines && p->x_pitch > (p->chunks + 1) * 16) *(uint4 *)(at + (p->chunks + 1) * 16) = make_uint4(0, 0, 0, 0);
   }
-  if (!tensor_inside(p, t, end)) {
-#pragma unroll 1
-    for (int i = threadIdx.x; i < items; i += STENCIL_THREADS) {
-      TensorChunk c = tensor_chunk(p, t, i);
-      const char *stop = c.from + 2 * c.have;
-      uint4 v = make_uint4(0, 0, 0, 0);
-      if (c.have > 0) v = load_singly(c.from, x, stop < end ? stop : end, 2);
-      *(uint4 *)(tensor_memory + c.place) = v;
-    }
+  const int least = t.low * p->x_row + t.first * 2, last = p->row_mask >= 0 ? t.rows - 1 : t.high - 1;
+  const char *low = t.x + least, *high = t.x + last * p->x_row + t.end * 2;
+  const char *x = (const char *)p->x, *end = x + ((p->m - 1) * p->x_stride + p->n) * 2;
+  if (low - ((uintptr_t)low & 15) < x || high + 32 > end) {
+    tensor_fetch_singly(p, t, items);
     return;
   }
 #pragma unroll 1
   for (int first = threadIdx.x; first < items; first += TENSOR_AT_ONCE * STENCIL_THREADS) {
-    TensorChunk c[TENSOR_AT_ONCE];
+    uint32_t note[TENSOR_AT_ONCE]; // place, columns and shift, in one register
     Around a[TENSOR_AT_ONCE];
 #pragma unroll
     for (int k = 0; k < TENSOR_AT_ONCE; k++) {
-      int i = first + k * STENCIL_THREADS;
-      c[k] = tensor_chunk(p, t, i);
-      if (i >= items) c[k].have = 0;
-      a[k] = load_around(c[k].from, c[k].have > 0);
+      TensorChunk c = tensor_chunk(p, t, first + k * STENCIL_THREADS);
+      const char *from = t.x + (c.have ? c.from : least); // what is loaded for nothing is x, too
+      uint32_t shift = (uint32_t)(uintptr_t)from & 15;
+      a[k].lo = *(const uint4 *)(from - shift);
+      a[k].hi = *(const uint4 *)(from - shift + (shift ? 16 : 0));
+      note[k] = (uint32_t)(c.place << 8 | c.have << 4) | shift;
     }
 #pragma unroll
     for (int k = 0; k < TENSOR_AT_ONCE; k++) {
-      uint4 v = take_around(a[k], c[k].from, 2);
-      if (c[k].have < TENSOR_COLUMNS) v = tensor_keep(v, c[k].have);
-      if (first + k * STENCIL_THREADS < items) *(uint4 *)(tensor_memory + c[k].place) = v;
+      uint4 v = funnel(a[k].lo, a[k].hi, note[k] & 15, 2);
+      int have = note[k] >> 4 & 15;
+      if (have < TENSOR_COLUMNS) v = tensor_keep(v, have);
+      if (first + k * STENCIL_THREADS < items) *(uint4 *)(tensor_memory + (note[k] >> 8)) = v;
     }
   }
 }
 
 // The band matrices, as operands of mma: a lane has two neighbouring distances of each of three 8 by 8 blocks, those before, at and
-// after the diagonal. The same registers are columns of the right operand and rows of the left one.
+// after the diagonal. The same registers are columns of the right operand and rows of the left one; but the centre counts once, and where
+// rows are pieces below each other, those of other pieces do not count: `down` is the block at the diagonal for the columns.
 typedef struct TensorBands {
-  uint32_t down[STENCIL_PIECES][3], along[STENCIL_PIECES][3];
+  uint32_t along[STENCIL_PIECES][3], down[STENCIL_PIECES];
 } TensorBands;
 
-INLINE TensorBands tensor_bands(const StencilTensorParams *p) {
-  int from = (threadIdx.x % 32) >> 2, to = (threadIdx.x & 3) * 2;
+// Pairs of neighbouring distances, in shared memory: lanes want different ones, and constant memory gives them one at a time.
+INLINE void tensor_pairs(const StencilTensorParams *p, uint32_t *pairs) {
+  int i = threadIdx.x, d = i % (2 * STENCIL_DISTANCES) - STENCIL_DISTANCES, k = i / (2 * STENCIL_DISTANCES);
+  if (k < STENCIL_PIECES && d > -STENCIL_DISTANCES && d + 1 < STENCIL_DISTANCES)
+    pairs[i] = p->piece[k][abs(d)] | (uint32_t)p->piece[k][abs(d + 1)] << 16;
+}
+
+INLINE TensorBands tensor_bands(const StencilTensorParams *p, const uint32_t *pairs) {
+  const int from = (threadIdx.x % 32) >> 2, to = (threadIdx.x & 3) * 2, bits = p->row_mask >= 0 ? p->group_bits : 31;
+  uint32_t kept = (to == from || from >> bits != to >> bits ? 0 : 0xffffu) |
+                  (to + 1 == from || from >> bits != to + 1 >> bits ? 0 : 0xffff0000u);
   TensorBands b;
 #pragma unroll
-  for (int k = 0; k < STENCIL_PIECES; k++)
+  for (int k = 0; k < STENCIL_PIECES; k++) {
 #pragma unroll
-    for (int block = 0; block < 3; block++) {
-      int d = to - from + (block - 1) * 8;
-      uint32_t low = p->piece[k][abs(d)], high = p->piece[k][abs(d + 1)];
-      b.along[k][block] = low | high << 16;
-      // The centre counts once. Where rows are pieces below each other, those of other pieces do not count.
-      int group = from >> p->group_bits;
-      bool apart = p->row_mask >= 0;
-      if (d == 0 || (apart && (block != 1 || to >> p->group_bits != group))) low = 0;
-      if (d == -1 || (apart && (block != 1 || to + 1 >> p->group_bits != group))) high = 0;
-      b.down[k][block] = low | high << 16;
-    }
+    for (int block = 0; block < 3; block++)
+      b.along[k][block] = pairs[(2 * k + 1) * STENCIL_DISTANCES + to - from + (block - 1) * 8];
+    b.down[k] = b.along[k][1] & kept;
+  }
   return b;
 }
 
@@ -178,8 +184,8 @@ INLINE void tensor_multiply(const StencilTensorParams *p, const TensorBands &b, 
 #pragma unroll
   for (int k = 0; k < STENCIL_PIECES; k++) {
     if (k >= p->pieces) break;
-    const uint32_t above[4] = {b.down[k][0], 0, b.down[k][1], b.down[k][0]};
-    const uint32_t below[4] = {b.down[k][2], b.down[k][1], 0, b.down[k][2]};
+    const uint32_t before = p->row_mask >= 0 ? 0 : b.along[k][0], after = p->row_mask >= 0 ? 0 : b.along[k][2];
+    const uint32_t above[4] = {before, 0, b.down[k], before}, below[4] = {after, b.down[k], 0, after};
     multiply_16x8(down, above, g[0], g[1], kind);
     multiply_16x8(sum, rows, b.along[k][0], b.along[k][1], kind);
     multiply_16x8(down, below, g[2], g[3], kind);
@@ -205,35 +211,57 @@ INLINE void tensor_put(const StencilTensorParams *p, char *at, int columns, bool
   }
 }
 
+// Where a lane is in 16 rows: what it gives the addresses of, and the two rows of y that it has columns of.
+typedef struct TensorStrip {
+  uint32_t rows, columns; // in shared memory
+  int y[2], left[2];      // the same; columns of y from there on
+} TensorStrip;
+
+INLINE TensorStrip tensor_strip(const StencilTensorParams *p, const TensorTile &t, const Tile &y, int out, int strip, int q) {
+  const int lane = threadIdx.x % 32, top = strip * TENSOR_ROWS;
+  const uint32_t x = tile_address(tensor_memory) + q * 16;
+  TensorStrip s;
+  s.rows = x + (uint32_t)((top + TENSOR_HALO + lane % 16) * p->x_pitch);
+  s.columns = x + (uint32_t)((top + lane) * p->x_pitch + 16);
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    int v = top + i * 8 + (lane >> 2), row = v & p->row_mask, column = tensor_skip(p, v) + q * TENSOR_COLUMNS + lane % 4 * 2;
+    s.y[i] = tile_place(y, row) + column * out;
+    s.left[i] = row < t.rows ? t.columns - column : 0;
+  }
+  return s;
+}
+
 // This warp's part of the tile: units of 16 rows by 8 columns, those of a row after each other. Returns whether some result is not finite.
-INLINE bool tensor_compute(const StencilTensorParams *p, const TensorTile &t, const Tile &y, char *to, int out, int kind) {
+INLINE bool tensor_compute(const StencilTensorParams *p, const TensorTile &t, const TensorBands &b, const Tile &y, char *to, int out,
+                           int kind) {
   const int lane = threadIdx.x % 32, warps = STENCIL_THREADS / 32, units = p->strips * p->chunks, each = (units + warps - 1) / warps;
-  int unit = (int)(threadIdx.x / 32) * each, end = min(unit + each, units), strip = unit / p->chunks, q = unit - strip * p->chunks;
-  const uint32_t x = tile_address(tensor_memory);
+  int unit = (int)(threadIdx.x / 32) * each, count = min(each, units - unit), strip = unit / p->chunks, q = unit - strip * p->chunks;
   const bool words = ((uint32_t)(uintptr_t)y.at | (uint32_t)(y.pitch ? y.stride : y.bytes)) % 4 == 0;
-  TensorBands b = tensor_bands(p);
   uint32_t f[6], g[4];
   bool rare = false, fresh = true;
+  TensorStrip s;
 #pragma unroll 1
-  for (; unit < end; unit++) {
-    uint32_t rows = x + (uint32_t)((strip * TENSOR_ROWS + TENSOR_HALO + lane % 16) * p->x_pitch + q * 16), more[2];
+  for (; count > 0; count--) {
+    uint32_t more[2];
     if (fresh) {
       uint32_t two[4];
-      load_matrices(two, rows + (lane >> 4) * 16);
+      s = tensor_strip(p, t, y, out, strip, q);
+      load_matrices(two, s.rows + (lane >> 4) * 16);
       f[0] = two[0], f[1] = two[1], f[2] = two[2], f[3] = two[3];
     }
-    load_two(more, rows + 32);
+    load_two(more, s.rows + 32);
     f[4] = more[0], f[5] = more[1];
-    load_matrices_turned(g, x + (uint32_t)((strip * TENSOR_ROWS + lane) * p->x_pitch + (q + 1) * 16));
+    load_matrices_turned(g, s.columns);
     float sum[4];
     tensor_multiply(p, b, f, g, kind, sum);
     rare |= !(fabsf(sum[0]) + fabsf(sum[1]) + fabsf(sum[2]) + fabsf(sum[3]) < INFINITY);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      int v = strip * TENSOR_ROWS + i * 8 + (lane >> 2), column = tensor_skip(p, v) + q * TENSOR_COLUMNS + lane % 4 * 2;
-      int row = v & p->row_mask, columns = row < t.rows ? t.columns - column : 0;
-      tensor_put(p, to + tile_place(y, row) + column * out, columns, words, sum[2 * i], sum[2 * i + 1]);
+      tensor_put(p, to + s.y[i], s.left[i], words, sum[2 * i], sum[2 * i + 1]);
+      s.y[i] += TENSOR_COLUMNS * out, s.left[i] -= TENSOR_COLUMNS;
     }
+    s.rows += 16, s.columns += 16;
     fresh = ++q == p->chunks;
     if (fresh) q = 0, strip++;
 #pragma unroll
@@ -277,9 +305,11 @@ INLINE void stencil_tensor(const StencilTensorParams *p, int kind) {
   const int out = p->y_kind == KIND_FP32 ? 4 : 2;
   const Tile y = {(char *)p->y + (t.row * p->y_stride + t.column) * out, p->y_stride * out, t.rows, t.columns * out, p->y_pitch};
   char *memory = tensor_memory + p->y_place;
+  __shared__ uint32_t pairs[STENCIL_PIECES * 2 * STENCIL_DISTANCES];
+  tensor_pairs(p, pairs);
   tensor_fetch(p, t);
   __syncthreads();
-  bool rare = tensor_compute(p, t, y, memory, out, kind);
+  bool rare = tensor_compute(p, t, tensor_bands(p, pairs), y, memory, out, kind);
   if (__syncthreads_or(rare)) {
     tensor_mend(p, t, y, memory, kind);
     __syncthreads();
@@ -287,7 +317,7 @@ INLINE void stencil_tensor(const StencilTensorParams *p, int kind) {
   tile_send(y, memory, out);
 }
 
-KERNEL __launch_bounds__(STENCIL_THREADS, 4) sol_stencil_2_tensor(const __grid_constant__ StencilTensorParams p) {
+KERNEL __launch_bounds__(STENCIL_THREADS, 3) sol_stencil_2_tensor(const __grid_constant__ StencilTensorParams p) {
   let_successor_start();
   wait_for_predecessor();
   if (p.x_kind == KIND_FP16) stencil_tensor(&p, KIND_FP16);

@@ -155,23 +155,25 @@ static uint32_t choose_tensor_tile(const SolStencil *a, StencilTensorParams *p) 
   return (uint32_t)shared;
 }
 
-static SolStatus launch_tensor(SolContext *ctx, const SolStencil *a, StencilTensorParams *p,
-                               SolStream stream) {
+// False: not for these arguments.
+static bool plan_tensor(const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
+  if (!split_coefficients(a, p)) return false;
   p->row_mask = -1;
   if (a->m <= TENSOR_ROWS / 2) { // few rows: several pieces of them below each other
     while (1 << p->group_bits < a->m) p->group_bits++;
     p->row_mask = (1 << p->group_bits) - 1;
   }
-  OpsLaunch l = {
-      .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = p, .bytes = sizeof *p};
-  l.shared = choose_tensor_tile(a, p);
+  l->shared = choose_tensor_tile(a, p);
+  if (p->x_stride > INT32_MAX / 2 / (p->rows + 2 * TENSOR_ROWS))
+    return false; // offsets within a tile are 32 bits wide
+  p->x_row = (int32_t)(p->x_stride * 2);
   // Rows above and below a tile are read twice, and are to be in L2 still.
   enum { PANEL = 8 << 20 };
   p->panel = PANEL / (p->rows * (int64_t)p->columns * (ops_size(out_of(a)) + 2)) + 1;
   if (p->panel > p->across) p->panel = p->across;
   p->staged = elementwise_divider32((uint32_t)(p->chunks + (p->whole ? 0 : 2)));
-  ops_grid(l.grid, (uint64_t)(p->across * p->down), 1);
-  return ops_launch(ctx, &ops_stencil, &l, stream);
+  ops_grid(l->grid, (uint64_t)(p->across * p->down), 1);
+  return true;
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -200,9 +202,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                            .radius = a->radius,
                            .centre = a->centre};
   memcpy(t.side, a->side, sizeof t.side);
-  if (size == 2 && !getenv("SOL_STENCIL_OLD") && ops_has_kernel(ctx, &ops_stencil, KERNEL_COUNT - 1) &&
-      split_coefficients(a, &t))
-    return launch_tensor(ctx, a, &t, stream);
+  OpsLaunch by_tensor = {
+      .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
+  if (size == 2 && !getenv("SOL_STENCIL_OLD") && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
+      plan_tensor(a, &t, &by_tensor))
+    return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;

@@ -1,8 +1,8 @@
 // y[b][j][i] = x[b][i][j]
-#include <stdlib.h>
 #include "kernels/transpose/transpose.h"
 #include "base/error.h"
 #include "ops/cpu.h"
+#include <stdlib.h>
 
 typedef enum Kind {
   WIDE,
@@ -276,7 +276,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
   if (t->kind == GATHER) {
     int64_t rows = t->tall + TRANSPOSE_SLACK(t->size);
+    enum { GROUP = 16, GATHER_AHEAD = 3 << 20 };
     p.span = (int32_t)wide;
+    p.tiles_m = (uint32_t)down;
+    p.group = (uint32_t)(getenv("SOL_T_GROUP") ? atoi(getenv("SOL_T_GROUP")) : cpu_min(GROUP, down));
+    p.ahead_m = (uint32_t)(getenv("SOL_T_AHEAD") ? atoi(getenv("SOL_T_AHEAD"))
+                                                 : GATHER_AHEAD / (t->tall * wide * size));
     p.pitch = (int32_t)((wide * size + 30) / 16 * 16); // up to 30 bytes more in whole chunks
     l.shared = (uint32_t)(rows * p.pitch + rows * size);
   } else {
