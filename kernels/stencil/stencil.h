@@ -9,7 +9,7 @@ enum {
   TENSOR_ROWS = 16,      // of what a warp computes at once with tensor cores
   TENSOR_COLUMNS = 8,
   STENCIL_PIECES = 3,    // of a coefficient, at most
-  STENCIL_DISTANCES = 16 // from an element of a square of 8 by 8 to one of the next square, at most 15
+  STENCIL_DISTANCES = 9  // from the centre on
 };
 
 typedef enum StencilLayout { // of a thread's columns

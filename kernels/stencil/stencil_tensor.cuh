@@ -20,7 +20,8 @@
 
 extern __shared__ __align__(128) char tensor_memory[];
 
-enum { TENSOR_HALO = 8, TENSOR_AT_ONCE = 4 }; // rows and columns around a tile; chunks that a thread loads at once
+// Rows and columns around a tile; chunks that a thread loads at once; beyond the distance of two elements of squares of 8 by 8 next to each other.
+enum { TENSOR_HALO = 8, TENSOR_AT_ONCE = 4, TENSOR_FAR = 16 };
 
 // What a block computes. Of the rows in shared memory, row v is row `v & row_mask` of the tile, and its columns come after those of
 // row v - (row_mask + 1): a tensor of up to 8 rows is cut into pieces that are put below each other, 16 rows of which fill an mma.
@@ -135,11 +136,18 @@ typedef struct TensorBands {
   uint32_t along[STENCIL_PIECES][3], down[STENCIL_PIECES];
 } TensorBands;
 
-// Pairs of neighbouring distances, in shared memory: lanes want different ones, and constant memory gives them one at a time.
+// Pairs of neighbouring distances, in shared memory: lanes want different ones, and constant memory gives a warp one at a time. So a warp
+// makes the pairs of a piece, all lanes looking at the same coefficient.
 INLINE void tensor_pairs(const StencilTensorParams *p, uint32_t *pairs) {
-  int i = threadIdx.x, d = i % (2 * STENCIL_DISTANCES) - STENCIL_DISTANCES, k = i / (2 * STENCIL_DISTANCES);
-  if (k < STENCIL_PIECES && d > -STENCIL_DISTANCES && d + 1 < STENCIL_DISTANCES)
-    pairs[i] = p->piece[k][abs(d)] | (uint32_t)p->piece[k][abs(d + 1)] << 16;
+  int k = threadIdx.x / 32, d = (int)(threadIdx.x % 32) - TENSOR_FAR;
+  uint32_t low = 0, high = 0;
+  if (k >= STENCIL_PIECES) return;
+#pragma unroll
+  for (int i = 0; i < STENCIL_DISTANCES; i++) {
+    uint32_t piece = p->piece[k][i];
+    low = abs(d) == i ? piece : low, high = abs(d + 1) == i ? piece : high;
+  }
+  pairs[threadIdx.x] = low | high << 16;
 }
 
 INLINE TensorBands tensor_bands(const StencilTensorParams *p, const uint32_t *pairs) {
@@ -151,7 +159,7 @@ INLINE TensorBands tensor_bands(const StencilTensorParams *p, const uint32_t *pa
   for (int k = 0; k < STENCIL_PIECES; k++) {
 #pragma unroll
     for (int block = 0; block < 3; block++)
-      b.along[k][block] = pairs[(2 * k + 1) * STENCIL_DISTANCES + to - from + (block - 1) * 8];
+      b.along[k][block] = pairs[k * 32 + TENSOR_FAR + to - from + (block - 1) * 8];
     b.down[k] = b.along[k][1] & kept;
   }
   return b;
@@ -305,7 +313,7 @@ INLINE void stencil_tensor(const StencilTensorParams *p, int kind) {
   const int out = p->y_kind == KIND_FP32 ? 4 : 2;
   const Tile y = {(char *)p->y + (t.row * p->y_stride + t.column) * out, p->y_stride * out, t.rows, t.columns * out, p->y_pitch};
   char *memory = tensor_memory + p->y_place;
-  __shared__ uint32_t pairs[STENCIL_PIECES * 2 * STENCIL_DISTANCES];
+  __shared__ uint32_t pairs[STENCIL_PIECES * 32];
   tensor_pairs(p, pairs);
   tensor_fetch(p, t);
   __syncthreads();
