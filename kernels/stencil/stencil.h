@@ -8,8 +8,8 @@ enum {
   STENCIL_SHORT = 64,    // the longest row that STENCIL_NARROW takes
   TENSOR_ROWS = 16,      // of what a warp computes at once with tensor cores
   TENSOR_COLUMNS = 8,
-  STENCIL_PIECES = 3,    // of a coefficient, at most
-  STENCIL_DISTANCES = 9  // from the centre on
+  STENCIL_PIECES = 3,   // of a coefficient, at most
+  STENCIL_DISTANCES = 9 // from the centre on
 };
 
 typedef enum StencilLayout { // of a thread's columns
@@ -47,7 +47,8 @@ typedef struct StencilTensorParams {
       group_bits; // 1 << group_bits of its rows are below each other in x; row_mask: that less 1, or -1: all are
   int32_t whole;                     // tiles are whole rows
   int32_t x_pitch, y_pitch, y_place; // bytes
-  int32_t x_row; // bytes from row to row of x
+  int32_t x_row;                     // bytes from row to row of x
+  int32_t step_lines, step_chunks;   // from a thread's chunk to its next
   Divider32 staged;                  // by the chunks of a row that are loaded
   int32_t x_kind, y_kind, radius, pieces;
   float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it

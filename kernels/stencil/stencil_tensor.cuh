@@ -57,18 +57,17 @@ INLINE int tensor_skip(const StencilTensorParams *p, int v) {
   return ((v & ~p->row_mask) >> p->group_bits) * p->chunks * TENSOR_COLUMNS;
 }
 
-// A chunk of shared memory: where it is in x, counted from the tile's first element, and how many of its columns are there.
+// A chunk of shared memory: where it is in x, counted from the tile's first element, and how many of its columns are there. apart: the rows
+// of x are cut into pieces, a literal.
 typedef struct TensorChunk {
-  int from, have, place;
+  int from, have;
 } TensorChunk;
 
-INLINE TensorChunk tensor_chunk(const StencilTensorParams *p, const TensorTile &t, int i) {
-  int line = (int)divide32((uint32_t)i, p->staged), at = i - line * (int)p->staged.by + p->whole;
-  int v = line - TENSOR_HALO, row = v & p->row_mask, column = tensor_skip(p, v) + (at - 1) * TENSOR_COLUMNS;
-  bool there = v >= t.low && v < t.high && (p->row_mask < 0 || row < t.rows) && column >= t.first;
+INLINE TensorChunk tensor_chunk(const StencilTensorParams *p, const TensorTile &t, bool apart, int line, int at) {
+  int v = line - TENSOR_HALO, row = apart ? v & p->row_mask : v, column = (apart ? tensor_skip(p, v) : 0) + (at + p->whole - 1) * TENSOR_COLUMNS;
+  bool there = (uint32_t)(v - t.low) < (uint32_t)(t.high - t.low) && (!apart || row < t.rows) && column >= t.first;
   TensorChunk c;
-  c.have = there ? max(0, min(TENSOR_COLUMNS, t.end - column)) : 0;
-  c.place = line * p->x_pitch + at * 16;
+  c.have = there ? min(TENSOR_COLUMNS, t.end - column) : 0;
   c.from = row * p->x_row + column * 2;
   return c;
 }
@@ -81,50 +80,71 @@ INLINE uint4 tensor_keep(uint4 v, int have) {
   return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
+// A thread's chunks are a block's threads apart: `lines` lines and `more` chunks.
+typedef struct TensorWalk {
+  int line, at, place;
+} TensorWalk;
+
+INLINE TensorWalk tensor_start(const StencilTensorParams *p) {
+  TensorWalk w;
+  w.line = (int)divide32(threadIdx.x, p->staged), w.at = (int)threadIdx.x - w.line * (int)p->staged.by;
+  w.place = w.line * p->x_pitch + (w.at + p->whole) * 16;
+  return w;
+}
+
+INLINE void tensor_step(const StencilTensorParams *p, TensorWalk *w) {
+  w->line += p->step_lines, w->at += p->step_chunks, w->place += p->step_lines * p->x_pitch + p->step_chunks * 16;
+  if (w->at >= (int)p->staged.by) w->at -= (int)p->staged.by, w->line++, w->place += p->x_pitch - (int)p->staged.by * 16;
+}
+
 // Chunk by chunk, at the tensor's ends: nothing outside it is read.
-INLINE void tensor_fetch_singly(const StencilTensorParams *p, const TensorTile &t, int items) {
+INLINE void tensor_fetch_singly(const StencilTensorParams *p, const TensorTile &t, bool apart, int lines) {
 #pragma unroll 1
-  for (int i = threadIdx.x; i < items; i += STENCIL_THREADS) {
-    TensorChunk c = tensor_chunk(p, t, i);
+  for (TensorWalk w = tensor_start(p); w.line < lines; tensor_step(p, &w)) {
+    TensorChunk c = tensor_chunk(p, t, apart, w.line, w.at);
     const char *from = t.x + c.from;
-    *(uint4 *)(tensor_memory + c.place) = load_singly(from, from, from + 2 * c.have, 2);
+    *(uint4 *)(tensor_memory + w.place) = load_singly(from, from, from + 2 * c.have, 2);
   }
 }
 
-INLINE void tensor_fetch(const StencilTensorParams *p, const TensorTile &t) {
-  const int lines = p->strips * TENSOR_ROWS + 2 * TENSOR_HALO, items = lines * (int)p->staged.by;
+INLINE void tensor_fetch(const StencilTensorParams *p, const TensorTile &t, bool apart) {
+  const int lines = p->strips * TENSOR_ROWS + 2 * TENSOR_HALO;
   // There is nothing on either side of a whole row. Where rows have no gap, what is after one is what is before the next.
   for (int line = threadIdx.x; p->whole && line <= lines; line += STENCIL_THREADS) {
     char *at = tensor_memory + line * p->x_pitch;
     *(uint4 *)at = make_uint4(0, 0, 0, 0);
     if (line < lines && p->x_pitch > (p->chunks + 1) * 16) *(uint4 *)(at + (p->chunks + 1) * 16) = make_uint4(0, 0, 0, 0);
   }
-  const int least = t.low * p->x_row + t.first * 2, last = p->row_mask >= 0 ? t.rows - 1 : t.high - 1;
+  const int least = t.low * p->x_row + t.first * 2, last = apart ? t.rows - 1 : t.high - 1;
   const char *low = t.x + least, *high = t.x + last * p->x_row + t.end * 2;
   const char *x = (const char *)p->x, *end = x + ((p->m - 1) * p->x_stride + p->n) * 2;
   if (low - ((uintptr_t)low & 15) < x || high + 32 > end) {
-    tensor_fetch_singly(p, t, items);
+    tensor_fetch_singly(p, t, apart, lines);
     return;
   }
+  const bool odd = ((uint32_t)(uintptr_t)p->x | (uint32_t)p->x_row) % 16 != 0; // some rows are not aligned
+  TensorWalk w = tensor_start(p);
 #pragma unroll 1
-  for (int first = threadIdx.x; first < items; first += TENSOR_AT_ONCE * STENCIL_THREADS) {
+  while (w.line < lines) {
     uint32_t note[TENSOR_AT_ONCE]; // place, columns and shift, in one register
     Around a[TENSOR_AT_ONCE];
 #pragma unroll
     for (int k = 0; k < TENSOR_AT_ONCE; k++) {
-      TensorChunk c = tensor_chunk(p, t, first + k * STENCIL_THREADS);
-      const char *from = t.x + (c.have ? c.from : least); // what is loaded for nothing is x, too
+      TensorChunk c = tensor_chunk(p, t, apart, w.line, w.at);
+      const char *from = t.x + (c.have > 0 ? c.from : least); // what is loaded for nothing is x, too
       uint32_t shift = (uint32_t)(uintptr_t)from & 15;
       a[k].lo = *(const uint4 *)(from - shift);
-      a[k].hi = *(const uint4 *)(from - shift + (shift ? 16 : 0));
-      note[k] = (uint32_t)(c.place << 8 | c.have << 4) | shift;
+      if (odd) a[k].hi = *(const uint4 *)(from - shift + 16);
+      note[k] = (uint32_t)(w.place << 8 | max(c.have, 0) << 4) | shift;
+      if (w.line >= lines) note[k] = ~0u;
+      tensor_step(p, &w);
     }
 #pragma unroll
     for (int k = 0; k < TENSOR_AT_ONCE; k++) {
-      uint4 v = funnel(a[k].lo, a[k].hi, note[k] & 15, 2);
+      uint4 v = odd ? funnel(a[k].lo, a[k].hi, note[k] & 15, 2) : a[k].lo;
       int have = note[k] >> 4 & 15;
       if (have < TENSOR_COLUMNS) v = tensor_keep(v, have);
-      if (first + k * STENCIL_THREADS < items) *(uint4 *)(tensor_memory + (note[k] >> 8)) = v;
+      if (note[k] != ~0u) *(uint4 *)(tensor_memory + (note[k] >> 8)) = v;
     }
   }
 }
@@ -183,40 +203,37 @@ INLINE void multiply_16x8_short(float (&d)[4], uint32_t a0, uint32_t a1, uint32_
 }
 
 // sum: 16 rows by 8 columns. f: those rows with 8 columns before and after; g: those columns with 8 rows above and below.
-INLINE void tensor_multiply(const StencilTensorParams *p, const TensorBands &b, const uint32_t (&f)[6], const uint32_t (&g)[4],
+INLINE void tensor_multiply(const StencilTensorParams *p, const TensorBands &b, const uint32_t (&f)[6], const uint32_t (&g)[4], bool apart,
                             int kind, float (&sum)[4]) {
-  float down[4] = {0, 0, 0, 0};
   const uint32_t rows[4] = {f[0], f[1], f[2], f[3]};
 #pragma unroll
   for (int i = 0; i < 4; i++) sum[i] = 0;
 #pragma unroll
   for (int k = 0; k < STENCIL_PIECES; k++) {
     if (k >= p->pieces) break;
-    const uint32_t before = p->row_mask >= 0 ? 0 : b.along[k][0], after = p->row_mask >= 0 ? 0 : b.along[k][2];
+    const uint32_t before = apart ? 0 : b.along[k][0], after = apart ? 0 : b.along[k][2];
     const uint32_t above[4] = {before, 0, b.down[k], before}, below[4] = {after, b.down[k], 0, after};
-    multiply_16x8(down, above, g[0], g[1], kind);
     multiply_16x8(sum, rows, b.along[k][0], b.along[k][1], kind);
-    multiply_16x8(down, below, g[2], g[3], kind);
     multiply_16x8_short(sum, f[4], f[5], b.along[k][2], kind);
+    multiply_16x8(sum, above, g[0], g[1], kind);
+    multiply_16x8(sum, below, g[2], g[3], kind);
   }
+  if (kind == KIND_FP16) { // bf16 needs no scale
 #pragma unroll
-  for (int i = 0; i < 4; i++) sum[i] = (sum[i] + down[i]) * p->scale;
+    for (int i = 0; i < 4; i++) sum[i] *= p->scale;
+  }
 }
 
-INLINE void tensor_put(const StencilTensorParams *p, char *at, int columns, bool words, float a, float b) {
-  if (columns <= 0) return;
-  if (p->y_kind == KIND_FP32) {
-    *(float *)at = a;
-    if (columns > 1) *(float *)(at + 4) = b;
+enum { TENSOR_FLOATS, TENSOR_WORDS, TENSOR_HALVES }; // how two results are stored: as floats, as one word, as two elements of 2 bytes
+
+INLINE void tensor_put(const StencilTensorParams *p, char *at, int how, float a, float b) {
+  if (how == TENSOR_FLOATS) {
+    ((float *)at)[0] = a, ((float *)at)[1] = b;
     return;
   }
   uint32_t two = narrow2(a, b, p->y_kind);
-  if (words && columns > 1) {
-    *(uint32_t *)at = two;
-  } else {
-    *(uint16_t *)at = (uint16_t)two;
-    if (columns > 1) *(uint16_t *)(at + 2) = (uint16_t)(two >> 16);
-  }
+  if (how == TENSOR_WORDS) *(uint32_t *)at = two;
+  else ((uint16_t *)at)[0] = (uint16_t)two, ((uint16_t *)at)[1] = (uint16_t)(two >> 16);
 }
 
 // Where a lane is in 16 rows: what it gives the addresses of, and the two rows of y that it has columns of.
@@ -225,7 +242,7 @@ typedef struct TensorStrip {
   int y[2], left[2];      // the same; columns of y from there on
 } TensorStrip;
 
-INLINE TensorStrip tensor_strip(const StencilTensorParams *p, const TensorTile &t, const Tile &y, int out, int strip, int q) {
+INLINE TensorStrip tensor_strip(const StencilTensorParams *p, const TensorTile &t, const Tile &y, bool apart, int out, int strip, int q) {
   const int lane = threadIdx.x % 32, top = strip * TENSOR_ROWS;
   const uint32_t x = tile_address(tensor_memory) + q * 16;
   TensorStrip s;
@@ -233,7 +250,8 @@ INLINE TensorStrip tensor_strip(const StencilTensorParams *p, const TensorTile &
   s.columns = x + (uint32_t)((top + lane) * p->x_pitch + 16);
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    int v = top + i * 8 + (lane >> 2), row = v & p->row_mask, column = tensor_skip(p, v) + q * TENSOR_COLUMNS + lane % 4 * 2;
+    int v = top + i * 8 + (lane >> 2), row = apart ? v & p->row_mask : v;
+    int column = (apart ? tensor_skip(p, v) : 0) + q * TENSOR_COLUMNS + lane % 4 * 2;
     s.y[i] = tile_place(y, row) + column * out;
     s.left[i] = row < t.rows ? t.columns - column : 0;
   }
@@ -242,40 +260,41 @@ INLINE TensorStrip tensor_strip(const StencilTensorParams *p, const TensorTile &
 
 // This warp's part of the tile: units of 16 rows by 8 columns, those of a row after each other. Returns whether some result is not finite.
 INLINE bool tensor_compute(const StencilTensorParams *p, const TensorTile &t, const TensorBands &b, const Tile &y, char *to, int out,
-                           int kind) {
+                           bool apart, int kind) {
   const int lane = threadIdx.x % 32, warps = STENCIL_THREADS / 32, units = p->strips * p->chunks, each = (units + warps - 1) / warps;
   int unit = (int)(threadIdx.x / 32) * each, count = min(each, units - unit), strip = unit / p->chunks, q = unit - strip * p->chunks;
-  const bool words = ((uint32_t)(uintptr_t)y.at | (uint32_t)(y.pitch ? y.stride : y.bytes)) % 4 == 0;
-  uint32_t f[6], g[4];
-  bool rare = false, fresh = true;
-  TensorStrip s;
+  const bool words = ((uint32_t)(uintptr_t)y.at | (uint32_t)y.stride) % 4 == 0;
+  const int how = out == 4 ? TENSOR_FLOATS : words ? TENSOR_WORDS : TENSOR_HALVES;
+  float rare = 0;
 #pragma unroll 1
-  for (; count > 0; count--) {
-    uint32_t more[2];
-    if (fresh) {
-      uint32_t two[4];
-      s = tensor_strip(p, t, y, out, strip, q);
-      load_matrices(two, s.rows + (lane >> 4) * 16);
-      f[0] = two[0], f[1] = two[1], f[2] = two[2], f[3] = two[3];
-    }
-    load_two(more, s.rows + 32);
-    f[4] = more[0], f[5] = more[1];
-    load_matrices_turned(g, s.columns);
-    float sum[4];
-    tensor_multiply(p, b, f, g, kind, sum);
-    rare |= !(fabsf(sum[0]) + fabsf(sum[1]) + fabsf(sum[2]) + fabsf(sum[3]) < INFINITY);
+  for (; count > 0; strip++, q = 0) {
+    TensorStrip s = tensor_strip(p, t, y, apart, out, strip, q);
+    uint32_t f[6], g[4], two[4], more[2];
+    load_matrices(two, s.rows + (lane >> 4) * 16);
+    f[2] = two[0], f[3] = two[1], f[4] = two[2], f[5] = two[3];
+    int run = min(count, p->chunks - q);
+    count -= run;
+#pragma unroll 1
+    for (; run > 0; run--) {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      tensor_put(p, to + s.y[i], s.left[i], words, sum[2 * i], sum[2 * i + 1]);
-      s.y[i] += TENSOR_COLUMNS * out, s.left[i] -= TENSOR_COLUMNS;
-    }
-    s.rows += 16, s.columns += 16;
-    fresh = ++q == p->chunks;
-    if (fresh) q = 0, strip++;
+      for (int i = 0; i < 4; i++) f[i] = f[i + 2];
+      load_two(more, s.rows + 32);
+      f[4] = more[0], f[5] = more[1];
+      load_matrices_turned(g, s.columns);
+      float sum[4];
+      tensor_multiply(p, b, f, g, apart, kind, sum);
 #pragma unroll
-    for (int i = 0; i < 4; i++) f[i] = f[i + 2];
+      for (int i = 0; i < 4; i++) rare = fmaf(sum[i], 0, rare); // NaN, if one is not finite
+#pragma unroll
+      for (int i = 0; i < 2; i++) { // in y's rows without gaps, what is beyond one is the next
+        if (y.pitch || s.left[i] > 1) tensor_put(p, to + s.y[i], how, sum[2 * i], sum[2 * i + 1]);
+        else if (s.left[i] == 1) store_one(to + s.y[i], 0, p->y_kind, sum[2 * i]);
+        s.left[i] -= TENSOR_COLUMNS;
+      }
+      s.rows += 16, s.columns += 16, s.y[0] += TENSOR_COLUMNS * out, s.y[1] += TENSOR_COLUMNS * out;
+    }
   }
-  return rare;
+  return rare != 0;
 }
 
 // One result, all accesses checked, in the order of the other kernels.
@@ -297,7 +316,9 @@ INLINE float tensor_exact(const StencilTensorParams *p, int64_t row, int64_t col
   return sum;
 }
 
-INLINE void tensor_mend(const StencilTensorParams *p, const TensorTile &t, const Tile &y, char *memory, int kind) {
+// (What it knows of the tile is computed again: kept until here, it would take registers from all that comes before.)
+INLINE void tensor_mend(const StencilTensorParams *p, const Tile &y, char *memory, int kind) {
+  const TensorTile t = tensor_tile(p);
 #pragma unroll 1
   for (int i = threadIdx.x; i < t.rows * t.columns; i += STENCIL_THREADS) {
     int row = i / t.columns, column = i - row * t.columns;
@@ -307,7 +328,7 @@ INLINE void tensor_mend(const StencilTensorParams *p, const TensorTile &t, const
   }
 }
 
-INLINE void stencil_tensor(const StencilTensorParams *p, int kind) {
+INLINE void stencil_tensor(const StencilTensorParams *p, bool apart, int kind) {
   const TensorTile t = tensor_tile(p);
   if (t.columns <= 0) return;
   const int out = p->y_kind == KIND_FP32 ? 4 : 2;
@@ -315,11 +336,11 @@ INLINE void stencil_tensor(const StencilTensorParams *p, int kind) {
   char *memory = tensor_memory + p->y_place;
   __shared__ uint32_t pairs[STENCIL_PIECES * 32];
   tensor_pairs(p, pairs);
-  tensor_fetch(p, t);
+  tensor_fetch(p, t, apart);
   __syncthreads();
-  bool rare = tensor_compute(p, t, tensor_bands(p, pairs), y, memory, out, kind);
+  bool rare = tensor_compute(p, t, tensor_bands(p, pairs), y, memory, out, apart, kind);
   if (__syncthreads_or(rare)) {
-    tensor_mend(p, t, y, memory, kind);
+    tensor_mend(p, y, memory, kind);
     __syncthreads();
   }
   tile_send(y, memory, out);
@@ -328,8 +349,11 @@ INLINE void stencil_tensor(const StencilTensorParams *p, int kind) {
 KERNEL __launch_bounds__(STENCIL_THREADS, 3) sol_stencil_2_tensor(const __grid_constant__ StencilTensorParams p) {
   let_successor_start();
   wait_for_predecessor();
-  if (p.x_kind == KIND_FP16) stencil_tensor(&p, KIND_FP16);
-  else stencil_tensor(&p, KIND_BF16);
+  const bool half = p.x_kind == KIND_FP16, apart = p.row_mask >= 0;
+  if (half && apart) stencil_tensor(&p, true, KIND_FP16);
+  else if (half) stencil_tensor(&p, false, KIND_FP16);
+  else if (apart) stencil_tensor(&p, true, KIND_BF16);
+  else stencil_tensor(&p, false, KIND_BF16);
 }
 
 #endif

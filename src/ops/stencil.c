@@ -127,16 +127,16 @@ static int64_t tensor_shape(const SolStencil *a, StencilTensorParams *p, int str
   p->whole = p->across == 1 && p->row_mask < 0;
   // An odd number of 16 bytes from row to row: eight rows lie in different banks.
   p->x_pitch = ((chunks + (p->whole ? 1 : 2)) | 1) * 16;
-  p->y_pitch =
-      a->m == 1 || (p->across == 1 && p->y_stride == a->n) ? 0 : ((p->columns * out + 30) / 16 | 1) * 16;
+  p->y_pitch = p->across == 1 && p->y_stride == a->n ? 0 : ((p->columns * out + 30) / 16 | 1) * 16;
   p->y_place = (strips + 1) * TENSOR_ROWS * p->x_pitch + 16;
-  return p->y_place +
-         (p->y_pitch ? p->rows * (int64_t)p->y_pitch : p->rows * cpu_min(a->n, p->columns) * out + 32);
+  if (!p->y_pitch) return p->y_place + p->rows * a->n * out + 32;
+  int64_t rows = p->row_mask < 0 ? p->rows : p->row_mask + 1; // what is beyond the last row is written, too
+  return p->y_place + rows * p->y_pitch;
 }
 
 // The tile that takes the fewest chunks in and out, in all blocks.
 static uint32_t choose_tensor_tile(const SolStencil *a, StencilTensorParams *p) {
-  enum { UNITS = 64, SHARED = 48 << 10, MOST_STRIPS = 8 };
+  enum { UNITS = 64, SHARED = 47 << 10, MOST_STRIPS = 8 };
   int64_t chunks = ops_ceil_div(a->n, TENSOR_COLUMNS), least = INT64_MAX, shared = 0;
   StencilTensorParams best = *p;
   for (int i = 1; i <= (p->row_mask < 0 ? MOST_STRIPS : 1); i++) {
@@ -157,7 +157,7 @@ static uint32_t choose_tensor_tile(const SolStencil *a, StencilTensorParams *p) 
 
 // False: not for these arguments.
 static bool plan_tensor(const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
-  if (!split_coefficients(a, p)) return false;
+  if (a->m == 1 || !split_coefficients(a, p)) return false;
   p->row_mask = -1;
   if (a->m <= TENSOR_ROWS / 2) { // few rows: several pieces of them below each other
     while (1 << p->group_bits < a->m) p->group_bits++;
@@ -172,6 +172,8 @@ static bool plan_tensor(const SolStencil *a, StencilTensorParams *p, OpsLaunch *
   p->panel = PANEL / (p->rows * (int64_t)p->columns * (ops_size(out_of(a)) + 2)) + 1;
   if (p->panel > p->across) p->panel = p->across;
   p->staged = elementwise_divider32((uint32_t)(p->chunks + (p->whole ? 0 : 2)));
+  p->step_lines = (int32_t)((uint32_t)STENCIL_THREADS / p->staged.by);
+  p->step_chunks = (int32_t)((uint32_t)STENCIL_THREADS % p->staged.by);
   ops_grid(l->grid, (uint64_t)(p->across * p->down), 1);
   return true;
 }
