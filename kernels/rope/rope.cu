@@ -250,21 +250,21 @@ typedef struct RopeHeads {
 
 // The pairs from `lane` on, one of `lanes` after the other: neighbouring threads have neighbouring pairs, so that accesses of any size at any
 // address lie next to each other. Of all heads a pair is loaded before the first is used.
-INLINE void rope_turn(int in, int weight, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind, int weight_kind,
-                      int y_kind) {
+INLINE void rope_turn(int in, int weight, int held, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind,
+                      int weight_kind, int y_kind) {
   const int half = (int)p.half;
 #pragma unroll 1
   for (int j = lane; j < half; j += p.lanes) {
     int a = neighbours ? 2 * j : j, b = neighbours ? a + 1 : j + half;
     uint32_t u[ROPE_TILE_HEADS], v[ROPE_TILE_HEADS], c[ROPE_TILE_HEADS], s[ROPE_TILE_HEADS];
 #pragma unroll
-    for (int k = 0; k < ROPE_TILE_HEADS; k++) {
+    for (int k = 0; k < held; k++) {
       if (k >= h.count) break;
       u[k] = load_raw(h.memory + h.x[k], a, in), v[k] = load_raw(h.memory + h.x[k], b, in);
       if (h.row[k] >= 0) c[k] = load_raw(p.cos, h.row[k] * half + j, weight), s[k] = load_raw(p.sin, h.row[k] * half + j, weight);
     }
 #pragma unroll
-    for (int k = 0; k < ROPE_TILE_HEADS; k++) {
+    for (int k = 0; k < held; k++) {
       if (k >= h.count) break;
       float x = raw_float(u[k], in, kind), y = raw_float(v[k], in, kind), first = x, second = y;
       if (h.row[k] >= 0) {
@@ -277,11 +277,11 @@ INLINE void rope_turn(int in, int weight, int neighbours, const RopeParams &p, c
   }
 }
 
-INLINE void rope_heads(int in, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind, int weight_kind, int y_kind) {
-  if (in == 4 || weight_kind == KIND_FP32) rope_turn(in, 4, neighbours, p, h, lane, kind, KIND_FP32, y_kind);
-  else rope_turn(in, 2, neighbours, p, h, lane, kind, kind, y_kind);
+INLINE void rope_heads(int in, int held, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind, int weight_kind, int y_kind) {
+  if (in == 4 || weight_kind == KIND_FP32) rope_turn(in, 4, held, neighbours, p, h, lane, kind, KIND_FP32, y_kind);
+  else rope_turn(in, 2, held, neighbours, p, h, lane, kind, kind, y_kind);
 #pragma unroll
-  for (int k = 0; k < ROPE_TILE_HEADS; k++) {
+  for (int k = 0; k < held; k++) {
     if (k >= h.count) break;
 #pragma unroll 1
     for (int j = 2 * (int)p.half + lane; j < (int)p.d; j += p.lanes)
@@ -298,14 +298,15 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
   tile_fetch(x, extent, memory, in);
   rope_tables(p, s, weight_kind);
   tile_arrived();
+  const int held = in == 4 && out == 4 ? 1 : ROPE_TILE_HEADS; // of fp32 one is enough, and more blocks are better
   int heads = s.columns / (int)p.d, lane = threadIdx.x & (p.lanes - 1), step = ROPE_TILE_THREADS / p.lanes;
 #pragma unroll 1
-  for (int first = threadIdx.x / p.lanes; first < s.rows * heads; first += ROPE_TILE_HEADS * step) {
+  for (int first = threadIdx.x / p.lanes; first < s.rows * heads; first += held * step) {
     RopeHeads h;
     h.memory = memory;
-    h.count = min(ROPE_TILE_HEADS, (s.rows * heads - first + step - 1) / step);
+    h.count = min(held, (s.rows * heads - first + step - 1) / step);
 #pragma unroll
-    for (int k = 0; k < ROPE_TILE_HEADS; k++) {
+    for (int k = 0; k < held; k++) {
       if (k >= h.count) break;
       int head = first + k * step, token = s.rows > 1 ? (int)divide32((uint32_t)head, p.groups32) : 0;
       int column = (head - token * heads) * (int)p.d;
@@ -313,7 +314,7 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
       h.y[k] = p.tile.y_place + tile_place(y, token) + column * out;
       h.row[k] = rope_row(p, s.row + token);
     }
-    rope_heads(in, neighbours, p, h, lane, kind, weight_kind, y_kind);
+    rope_heads(in, held, neighbours, p, h, lane, kind, weight_kind, y_kind);
   }
   __syncthreads();
   tile_send(y, memory + p.tile.y_place, out);
@@ -340,7 +341,7 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
 #include "rope.def"
 
 #define ROPE(in, out)                                                                                        \
-  KERNEL __launch_bounds__(ROPE_TILE_THREADS, 6) sol_rope_tile_##in##_##out(const __grid_constant__ RopeParams p) { \
+  KERNEL __launch_bounds__(ROPE_TILE_THREADS, in == 4 && out == 4 ? 9 : 6) sol_rope_tile_##in##_##out(const __grid_constant__ RopeParams p) { \
     if (p.neighbours) {                                                                                      \
       ROPE_BY_KIND(rope_tile, in, out, 1)                                                                    \
     } else {                                                                                                 \

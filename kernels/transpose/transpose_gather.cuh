@@ -1,4 +1,4 @@
-// Gather: rows that start anywhere, and enough of them. A block copies a tile of x to shared memory as it is, by 16-byte chunks that are
+// Gather: many rows of a few hundred bytes that start anywhere. A block copies a tile of x to shared memory as it is, by 16-byte chunks that are
 // aligned in memory and asynchronously, so that much is in flight; then each thread gathers 16 bytes of a row of y, element by element, and stores
 // them where y is aligned. A row of x lies in shared memory as far beyond 16 bytes as in memory.
 //
@@ -65,42 +65,19 @@ INLINE void gather_out(int size, const TransposeParams *p, const GatherTile &t, 
   }
 }
 
-// Tiles of `group` rows of tiles follow each other, column after column: what two tiles next to each other read of the same lines, and what two
-// below each other write of the same lines of y, is in L2 still. false: there is no such tile.
-INLINE bool gather_tile(const TransposeParams *p, uint64_t tile, uint32_t *down, uint32_t *column) {
-  uint64_t group, within, across, below;
-  split(tile, (uint64_t)p->group * p->tiles_n, &group, &within);
-  split(within, max(1u, min(p->group, p->tiles_m - (uint32_t)group * p->group)), &across, &below);
-  *down = (uint32_t)(group * p->group + below), *column = (uint32_t)across;
-  return tile < (uint64_t)p->tiles_m * p->tiles_n;
-}
-
-// Prefetches into L2 a tile that another block will load soon, a line a thread.
-INLINE void gather_ahead(int size, int kept, const TransposeParams *p, const char *x, uint64_t tile) {
-  uint32_t down, column;
-  if (!p->ahead_m || !gather_tile(p, tile + p->ahead_m, &down, &column)) return;
-  const int lines = (p->span * size + 127) / 128;
-  for (int k = threadIdx.x; k < kept * lines; k += TRANSPOSE_GATHER_THREADS) {
-    int64_t i = (int64_t)down * kept + k / lines, j = (int64_t)column * p->span + k % lines * (128 / size);
-    if (i < p->m && j < p->n) prefetch_l2(x + i * p->x_stride + j * size);
-  }
-}
-
 INLINE void transpose_gather(int size, int tall, const TransposeParams *p) {
   extern __shared__ __align__(16) char tile[];
   const int slack = TRANSPOSE_SLACK(size), kept = tall - slack;
   let_successor_start();
-  uint64_t block = ((uint64_t)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, batch, here;
-  split(block, (uint64_t)p->tiles_m * p->tiles_n, &batch, &here);
-  uint32_t down, column;
-  if (!gather_tile(p, here, &down, &column) || batch >= p->batches) return;
-  int64_t i = (int64_t)down * kept, j = (int64_t)column * p->span;
+  uint32_t column = blockIdx.z * gridDim.y + blockIdx.y, batch = 0;
+  if (p->batches > 1) batch = column / p->tiles_n, column -= batch * p->tiles_n;
+  if (batch >= p->batches || column >= p->tiles_n) return;
+  int64_t i = (int64_t)blockIdx.x * kept, j = (int64_t)column * p->span;
   const char *x = (const char *)p->x + batch * p->x_batch, *begin = x, *end = x + (p->m - 1) * p->x_stride + p->n * size;
   GatherTile t = {x + (i - slack) * p->x_stride + j * size, clamp(slack - i, 0, slack), clamp(p->m - i + slack, 0, tall),
                   (int)min((int64_t)p->span, p->n - j) * size};
   wait_for_predecessor();
   gather_in(size, p, t, begin, end, tile);
-  gather_ahead(size, kept, p, x, here);
   wait_for_fetches();
   __syncthreads();
   gather_out(size, p, t, (char *)p->y + batch * p->y_batch + j * p->y_stride + i * size, kept, tile);

@@ -96,10 +96,10 @@ static int by_kind(const Columns *a, int fp32, int fp16, int bf16) {
   return a->dtype == SOL_FP32 ? fp32 : a->dtype == SOL_FP16 ? fp16 : bf16;
 }
 
-// Where there is work for all threads although each takes several chunks, of rows far apart: COLUMNS_DENSE.
+// Where there is work for all threads although each takes several chunks, up to `per` rows apart: COLUMNS_DENSE.
 static bool is_large(const SolContext *ctx, const Columns *a, int per) {
   int64_t wave = (int64_t)ctx->sms * 2048; // threads
-  return a->m >= COLUMNS_EACH * 16 && a->m * a->n / per > COLUMNS_EACH * wave;
+  return a->m >= per && a->n <= ELEMENTWISE_SMALL / per && a->m * a->n / per > COLUMNS_EACH * wave;
 }
 
 // The specialised kernel for this call, or -1. Its results are bitwise those of the general one.

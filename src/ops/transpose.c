@@ -151,13 +151,11 @@ static int64_t gather_wide(const SolTranspose *a, const Tile *t) {
   return ops_ceil_div(a->n, ops_ceil_div(a->n, most / t->size));
 }
 
-// Many rows and columns, not aligned, more than L2 holds.
-static bool is_gathered(const SolTranspose *a, int kernel) {
+// Instead of FEW_COLUMNS: rows that are worth copying by chunks, of a tensor that L2 does not hold.
+static bool is_gathered(const SolTranspose *a) {
   enum { LARGE = 24 << 20, LEAST = 64 }; // bytes: of the tensor, of a row
   if (getenv("SOL_TRANSPOSE_OLD")) return false;
-  Kind kind = tiles[kernel].kind;
-  return (kind == ODD || kind == PLAIN || kind == FEW_COLUMNS) && size_of(a) < 8 &&
-         a->n * size_of(a) >= LEAST && a->m * size_of(a) >= 512 &&
+  return size_of(a) == 2 && a->n * size_of(a) >= LEAST &&
          (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
 }
 
@@ -166,7 +164,6 @@ static int pick_tile(const SolTranspose *a);
 // A kernel of tiles, unless these are mostly empty and one side is so short that another kernel has no tiles.
 static int pick(const SolTranspose *a) {
   int kernel = pick_tile(a);
-  if (is_gathered(a, kernel)) return find_kind(size_of(a), GATHER);
   enum { LARGE = 24 << 20, SMALL = 6 << 10 };
   // What single elements in shared memory cost, in places of tiles: an estimate. Tiles that store parts of sectors
   // cost more where L2 does not hold all of y, and so do small ones: an H200 starts 0.8 blocks a nanosecond.
@@ -175,7 +172,8 @@ static int pick(const SolTranspose *a) {
   double worth = large && (small || tiles[kernel].kind == PLAIN) ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
-  if (a->n < a->m && is_narrow(a, FEW_COLUMNS)) return find_kind(size_of(a), FEW_COLUMNS);
+  if (a->n < a->m && is_narrow(a, FEW_COLUMNS))
+    return find_kind(size_of(a), is_gathered(a) ? GATHER : FEW_COLUMNS);
   return kernel;
 }
 
@@ -276,12 +274,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
   if (t->kind == GATHER) {
     int64_t rows = t->tall + TRANSPOSE_SLACK(t->size);
-    enum { GROUP = 16, GATHER_AHEAD = 3 << 20 };
     p.span = (int32_t)wide;
-    p.tiles_m = (uint32_t)down;
-    p.group = (uint32_t)(getenv("SOL_T_GROUP") ? atoi(getenv("SOL_T_GROUP")) : cpu_min(GROUP, down));
-    p.ahead_m = (uint32_t)(getenv("SOL_T_AHEAD") ? atoi(getenv("SOL_T_AHEAD"))
-                                                 : GATHER_AHEAD / (t->tall * wide * size));
     p.pitch = (int32_t)((wide * size + 30) / 16 * 16); // up to 30 bytes more in whole chunks
     l.shared = (uint32_t)(rows * p.pitch + rows * size);
   } else {
