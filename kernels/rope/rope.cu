@@ -231,6 +231,90 @@ INLINE void rope_tables(const RopeParams &p, TilePart s, int weight_kind) {
   }
 }
 
+// An item of a head in shared memory, from `x` on and to `y`: pairs from `first` on, or what is only copied; a few elements one by one.
+INLINE void rope_singly(const RopeParams &p, int64_t row, const char *x, char *y, int first, int count, bool turns, int kind,
+                        int weight_kind, int y_kind) {
+#pragma unroll 1
+  for (int j = first; j < first + count; j++) {
+    int a = turns && p.neighbours ? 2 * j : j, b = p.neighbours ? a + 1 : j + (int)p.half;
+    float u = load_one(x, a, kind), v = turns ? load_one(x, b, kind) : 0, c = 1, s = 0;
+    if (turns && row >= 0) {
+      c = load_one(p.cos, row * p.half + j, weight_kind), s = load_one(p.sin, row * p.half + j, weight_kind);
+      store_one(y, a, y_kind, turn_a(u, v, c, s)), store_one(y, b, y_kind, turn_b(u, v, c, s));
+    } else {
+      store_one(y, a, y_kind, u);
+      if (turns) store_one(y, b, y_kind, v);
+    }
+  }
+}
+
+INLINE void rope_item(int in, int out, int neighbours, const RopeParams &p, int64_t row, char *memory, int from, int to, int item, int kind,
+                      int weight_kind, int y_kind) {
+  const int pairs = ROPE_TILE_PAIRS, per = 2 * pairs;
+  int half = (int)p.half, d = (int)p.d;
+  bool turns = item < (int)p.turns;
+  int first = turns ? item * pairs : 2 * half + (item - (int)p.turns) * per, left = turns ? half : d - first;
+  if (left <= 0) return;
+  if (left < (turns ? pairs : per)) {
+    rope_singly(p, row, memory + from, memory + to, first, left, turns, kind, weight_kind, y_kind);
+    return;
+  }
+  int again = turns ? max(first - (half - pairs), 0) : 0; // pairs of the item before, which the head's last has, too: that stores them
+  first -= again;
+  int a = turns && neighbours ? 2 * first : first, b = turns && !neighbours ? first + half : a + pairs;
+  uint32_t w[4];
+  float f[per], c[pairs], s[pairs];
+  tile_take(memory, from + a * in, pairs * in / 4, in, p.x_unit, w);
+  to_floats(w, pairs, kind, f);
+  tile_take(memory, from + b * in, pairs * in / 4, in, p.x_unit, w);
+  to_floats(w, pairs, kind, f + pairs);
+  if (turns && row >= 0) {
+    load_four(p.cos, row * half + first, p.table_bytes, weight_kind, c);
+    load_four(p.sin, row * half + first, p.table_bytes, weight_kind, s);
+    if (neighbours) turn_neighbours(f, c, s, pairs);
+    else turn_halves(f, f + pairs, c, s, pairs);
+  }
+  if (again) {
+    int apart = neighbours ? 1 : half;
+#pragma unroll
+    for (int j = 1; j < pairs; j++) {
+      if (j < again) continue;
+      store_one(memory + to, neighbours ? a + 2 * j : a + j, y_kind, neighbours ? f[2 * j] : f[j]);
+      store_one(memory + to, (neighbours ? a + 2 * j : a + j) + apart, y_kind, neighbours ? f[2 * j + 1] : f[pairs + j]);
+    }
+    return;
+  }
+  from_floats(f, pairs, y_kind, w);
+  tile_give(memory, to + a * out, pairs * out / 4, out, p.y_unit, w);
+  from_floats(f + pairs, pairs, y_kind, w);
+  tile_give(memory, to + b * out, pairs * out / 4, out, p.y_unit, w);
+}
+
+INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  extern __shared__ __align__(128) char memory[];
+  TilePart s = tile_part(p.tile, (uint64_t)p.last + 1, p.heads * p.d);
+  Tile x = tile_of(s, p.x, p.x_stride, in, p.tile.x_pitch), y = tile_of(s, p.y, p.y_stride, out, p.tile.y_pitch);
+  Extent extent = {(const char *)p.x, (const char *)p.x + (p.last * p.x_stride + p.heads * p.d) * in};
+  begin_kernel();
+  tile_fetch(x, extent, memory, in);
+  rope_tables(p, s, weight_kind);
+  tile_arrived();
+  int items = (int)p.head32.by, heads = s.columns / (int)p.d;
+  for (int i = threadIdx.x; i < s.rows * heads * items; i += blockDim.x) {
+    int head = (int)divide32((uint32_t)i, p.head32), item = i - head * items;
+    int token = s.rows > 1 ? (int)divide32((uint32_t)head, p.groups32) : 0, column = (head - token * heads) * (int)p.d;
+    int64_t row = rope_row(p, s.row + token);
+    int from = tile_place(x, token) + column * in, to = p.tile.y_place + tile_place(y, token) + column * out;
+#pragma unroll
+    for (int k = 0; k < ROPE_TILE_EACH; k++)
+      rope_item(in, out, neighbours, p, row, memory, from, to, item * ROPE_TILE_EACH + k, kind, weight_kind, y_kind);
+  }
+  __syncthreads();
+  tile_send(y, memory + p.tile.y_place, out);
+}
+
+// ---- The same pair by pair, for the other types.
+
 // One element as it is stored, and as a float: loads of a type that is known at run time, with no branch between them.
 INLINE uint32_t load_raw(const void *p, int64_t i, int size) {
   return size == 4 ? ((const uint32_t *)p)[i] : ((const uint16_t *)p)[i];
@@ -243,8 +327,8 @@ INLINE float raw_float(uint32_t raw, int size, int kind) {
 // Some heads in shared memory, and where they go.
 typedef struct RopeHeads {
   char *memory;
-  int x[ROPE_TILE_HEADS], y[ROPE_TILE_HEADS];
-  int64_t row[ROPE_TILE_HEADS]; // of the tables; -1: it is not turned
+  int x[ROPE_PAIRS_HEADS], y[ROPE_PAIRS_HEADS];
+  int64_t row[ROPE_PAIRS_HEADS]; // of the tables; -1: it is not turned
   int count;
 } RopeHeads;
 
@@ -256,7 +340,7 @@ INLINE void rope_turn(int in, int weight, int held, int neighbours, const RopePa
 #pragma unroll 1
   for (int j = lane; j < half; j += p.lanes) {
     int a = neighbours ? 2 * j : j, b = neighbours ? a + 1 : j + half;
-    uint32_t u[ROPE_TILE_HEADS], v[ROPE_TILE_HEADS], c[ROPE_TILE_HEADS], s[ROPE_TILE_HEADS];
+    uint32_t u[ROPE_PAIRS_HEADS], v[ROPE_PAIRS_HEADS], c[ROPE_PAIRS_HEADS], s[ROPE_PAIRS_HEADS];
 #pragma unroll
     for (int k = 0; k < held; k++) {
       if (k >= h.count) break;
@@ -289,7 +373,7 @@ INLINE void rope_heads(int in, int held, int neighbours, const RopeParams &p, co
   }
 }
 
-INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+INLINE void rope_pairs(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   extern __shared__ __align__(128) char memory[];
   TilePart s = tile_part(p.tile, (uint64_t)p.last + 1, p.heads * p.d);
   Tile x = tile_of(s, p.x, p.x_stride, in, p.tile.x_pitch), y = tile_of(s, p.y, p.y_stride, out, p.tile.y_pitch);
@@ -298,7 +382,7 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
   tile_fetch(x, extent, memory, in);
   rope_tables(p, s, weight_kind);
   tile_arrived();
-  const int held = in == 4 && out == 4 ? 1 : ROPE_TILE_HEADS; // of fp32 one is enough, and more blocks are better
+  const int held = in == 4 && out == 4 ? 1 : ROPE_PAIRS_HEADS; // of fp32 one is enough, and more blocks are better
   int heads = s.columns / (int)p.d, lane = threadIdx.x & (p.lanes - 1), step = ROPE_TILE_THREADS / p.lanes;
 #pragma unroll 1
   for (int first = threadIdx.x / p.lanes; first < s.rows * heads; first += held * step) {
@@ -340,12 +424,19 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
   ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 5)
 #include "rope.def"
 
-#define ROPE(in, out)                                                                                        \
-  KERNEL __launch_bounds__(ROPE_TILE_THREADS, in == 4 && out == 4 ? 9 : 6) sol_rope_tile_##in##_##out(const __grid_constant__ RopeParams p) { \
+// 16-bit types alone: fp32 heads are no faster so, where accesses off their alignment meet in banks.
+KERNEL __launch_bounds__(ROPE_TILE_THREADS, 9) sol_rope_tile(const __grid_constant__ RopeParams p) {
+  ROPE_BY_KIND(rope_tile, 2, 2, p.neighbours)
+}
+
+#define ROPE_PAIRS(in, out)                                                                                       \
+  KERNEL __launch_bounds__(ROPE_TILE_THREADS, in == 4 && out == 4 ? 9 : 6) sol_rope_pairs_##in##_##out(const __grid_constant__ RopeParams p) { \
     if (p.neighbours) {                                                                                      \
-      ROPE_BY_KIND(rope_tile, in, out, 1)                                                                    \
+      ROPE_BY_KIND(rope_pairs, in, out, 1)                                                                    \
     } else {                                                                                                 \
-      ROPE_BY_KIND(rope_tile, in, out, 0)                                                                    \
+      ROPE_BY_KIND(rope_pairs, in, out, 0)                                                                    \
     }                                                                                                        \
   }
-#include "rope.def"
+ROPE_PAIRS(2, 4)
+ROPE_PAIRS(4, 2)
+ROPE_PAIRS(4, 4)

@@ -1,5 +1,4 @@
 #include "ops/columns.h"
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "kernels/columns.h"
@@ -108,7 +107,7 @@ static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int6
   int per = elementwise_chunk(a->dtype, out_of(a)), weight = ops_size(weight_of(a));
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride), odd = a->n % per != 0;
   int64_t most = odd ? ELEMENTWISE_SMALL - per : ELEMENTWISE_SMALL;
-  bool dense = odd && flat && is_large(ctx, a, per) && !getenv("SOL_COLUMNS_OLD");
+  bool dense = odd && flat && is_large(ctx, a, per);
   if ((in == out && a->dtype != out_of(a) && !dense) || a->n > most ||
       (odd ? a->n : a->n / per) > most / a->m)
     return -1;

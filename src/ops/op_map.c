@@ -1,4 +1,3 @@
-#include <stdlib.h>
 #include "ops/op_map.h"
 
 #include <math.h>
@@ -187,7 +186,7 @@ static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
 // int32 that is scaled, the other type of 2 or 4 bytes.
 static bool is_exact(const Map *m) {
   int in = ops_size(m->dtype), out = ops_size(out_of(m));
-  return (in == 2 || in == 4) && (out == 2 || out == 4) && !getenv("SOL_MAP_OLD");
+  return (in == 2 || in == 4) && (out == 2 || out == 4);
 }
 
 static void plan_exact(const Map *m, MapParams *p, OpsLaunch *l) {

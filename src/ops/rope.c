@@ -1,5 +1,4 @@
 // Rotary position embedding
-#include <stdlib.h>
 #include "kernels/rope/rope.h"
 #include "base/error.h"
 #include "ops/cpu.h"
@@ -9,16 +8,20 @@
 enum {
 #define ROPE(in, out)                                                                                        \
   KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_ANY_##in##_##out,                              \
-      KERNEL_ANY_NEIGHBOURS_##in##_##out, KERNEL_TILE_##in##_##out,
+      KERNEL_ANY_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
+  KERNEL_TILE,
+  KERNEL_PAIRS_2_4,
+  KERNEL_PAIRS_4_2,
+  KERNEL_PAIRS_4_4,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
 #define ROPE(in, out)                                                                                        \
   "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_any_" #in "_" #out,               \
-      "sol_rope_any_neighbours_" #in "_" #out, "sol_rope_tile_" #in "_" #out,
+      "sol_rope_any_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
-};
+    "sol_rope_tile", "sol_rope_pairs_2_4", "sol_rope_pairs_4_2", "sol_rope_pairs_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -191,7 +194,7 @@ static int plan_any(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   return kernel_of(a) + 2 + (a->interleaved != 0);
 }
 
-// Threads that share a head: up to a warp, and the more the fewer of them are left without a pair in the end.
+// Threads that share a head, pair by pair: up to a warp, and so many that few of them are left without a pair in the end.
 static int32_t lanes_of(int64_t half) {
   int32_t best = 32;
   for (int32_t lanes = 16; lanes >= 4; lanes /= 2)
@@ -201,8 +204,8 @@ static int32_t lanes_of(int64_t half) {
 
 // The same through shared memory: some tokens a block, or, where these are long, some heads of one. False: heads are too long for it.
 static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  int64_t in = ops_size(a->dtype), out = ops_size(out_of(a));
-  if (getenv("SOL_ROPE_OLD") || a->d * (in + out) > ROPE_TILE_BYTES / 2) return false;
+  int64_t in = ops_size(a->dtype), out = ops_size(out_of(a)), table = p->half * ops_size(weight_of(a));
+  if (a->d * (in + out) > ROPE_TILE_BYTES / 2) return false;
   p->tile = tile_shape(ctx,
                        (TileNeed){.m = a->t,
                                   .n = a->h * a->d,
@@ -214,12 +217,21 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
                                   .turn = 1,
                                   .bytes = ROPE_TILE_BYTES},
                        l);
+  p->turns = ops_ceil_div(p->half, ROPE_TILE_PAIRS);
+  int64_t fours = p->turns + ops_ceil_div(a->d - rotary_of(a), 2 * ROPE_TILE_PAIRS);
+  p->head32 = elementwise_divider32((uint32_t)ops_ceil_div(fours, ROPE_TILE_EACH));
   p->groups32 = elementwise_divider32((uint32_t)a->h);
   p->last = a->t - 1;
+  p->x_unit = ops_align(a->x, (p->x_stride | a->d | p->half) * in, 2);
+  p->y_unit = ops_align(a->y, (p->y_stride | a->d | p->half) * out, 2);
   p->neighbours = a->interleaved != 0;
-  p->lanes = lanes_of(p->half);
+  p->table_bytes = ops_align(a->cos, table, 2) < ops_align(a->sin, table, 2) ? ops_align(a->cos, table, 2)
+                                                                             : ops_align(a->sin, table, 2);
   l->block = ROPE_TILE_THREADS;
-  l->kernel = kernel_of(a) + KERNEL_TILE_2_2 - KERNEL_2_2;
+  p->lanes = lanes_of(p->half);
+  l->kernel = in == 4    ? (out == 4 ? KERNEL_PAIRS_4_4 : KERNEL_PAIRS_4_2)
+              : out == 4 ? KERNEL_PAIRS_2_4
+                         : KERNEL_TILE;
   return true;
 }
 

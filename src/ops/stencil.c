@@ -204,14 +204,15 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                            .radius = a->radius,
                            .centre = a->centre};
   memcpy(t.side, a->side, sizeof t.side);
-  OpsLaunch by_tensor = {
-      .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
-  if (size == 2 && !getenv("SOL_STENCIL_OLD") && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
-      plan_tensor(a, &t, &by_tensor))
-    return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
+  // Radii up to 2 and aligned rows are faster without: fewer instructions there.
+  OpsLaunch by_tensor = {
+      .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
+  if (size == 2 && a->radius > 2 && !wide && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
+      plan_tensor(a, &t, &by_tensor))
+    return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
   enum { MANY_ROWS = 64 };

@@ -2,7 +2,6 @@
 #include "kernels/transpose/transpose.h"
 #include "base/error.h"
 #include "ops/cpu.h"
-#include <stdlib.h>
 
 typedef enum Kind {
   WIDE,
@@ -154,7 +153,6 @@ static int64_t gather_wide(const SolTranspose *a, const Tile *t) {
 // Instead of FEW_COLUMNS: rows that are worth copying by chunks, of a tensor that L2 does not hold.
 static bool is_gathered(const SolTranspose *a) {
   enum { LARGE = 24 << 20, LEAST = 64 }; // bytes: of the tensor, of a row
-  if (getenv("SOL_TRANSPOSE_OLD")) return false;
   return size_of(a) == 2 && a->n * size_of(a) >= LEAST &&
          (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
 }
