@@ -152,7 +152,7 @@ static int64_t gather_wide(const SolTranspose *a, const Tile *t) {
 
 // Instead of FEW_COLUMNS: rows that are worth copying by chunks, of a tensor that L2 does not hold.
 static bool is_gathered(const SolTranspose *a) {
-  enum { LARGE = 24 << 20, LEAST = 64 }; // bytes: of the tensor, of a row
+  enum { LARGE = 24 << 20, LEAST = 192 }; // bytes: of the tensor, of a row
   return size_of(a) == 2 && a->n * size_of(a) >= LEAST &&
          (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
 }
