@@ -137,7 +137,7 @@ static float of_bits(SolDtype dtype, const void *at, int i) {
 // An infinity in the middle reaches as far as the radius along each axis, and not an element further.
 static void reach(SolContext *ctx, SolDtype dtype, int m, int n, int radius) {
   size_t size = dtype == SOL_FP32 ? 4 : 2, bytes = size * (size_t)(m * n);
-  char *x = take(bytes), *y = take(bytes);
+  void *x = take(bytes), *y = take(bytes);
   int row = m / 2, column = n / 2, middle = row * n + column;
   if (dtype == SOL_FP32)
     ((float *)x)[middle] = INFINITY;
