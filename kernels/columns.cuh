@@ -98,28 +98,38 @@ INLINE void take_columns(const ColumnsParams &p, int64_t column, int per, int ki
   to_floats(w, per, kind, v);
 }
 
-// Any types, rows and alignment.
+// Any types, rows and alignment. Rows COLUMNS_APART apart start alike, whatever the stride: where rows are not one, a thread takes the same
+// columns of two of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.)
 INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
-  const int per = CHUNK_OF(in, out);
+  const int per = CHUNK_OF(in, out), each = 2;
   Chunk c;
   begin_kernel();
   if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
-  const char *x = (const char *)p.x + (int64_t)c.row * p.x_stride * in;
-  char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
+  int64_t row = (int64_t)(c.row / COLUMNS_APART * (COLUMNS_APART * each) + c.row % COLUMNS_APART);
+  int64_t left = p.flat ? 1 : p.spread.last - row + 1; // rows from this one on
+  const char *x = (const char *)p.x + row * p.x_stride * in;
+  char *y = (char *)p.y + row * p.y_stride * out;
   int64_t column = p.flat && c.first > 0 ? chunk_column(p.spread, p.flat, c) : c.first;
   float f[8], v[8];
-  Raw a;
-  load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x, c, p.spread.length, per, in, &a);
+  Raw a[each];
+#pragma unroll
+  for (int k = 0; k < each; k++)
+    if (k * COLUMNS_APART < left)
+      load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x + k * COLUMNS_APART * p.x_stride * in, c, p.spread.length, per, in, &a[k]);
 #pragma unroll
   for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
   if (p.vector && (in == 4 || p.vector_kind == KIND_FP32)) take_columns(p, column, per, KIND_FP32, v);
   else if (p.vector && p.x_kind == KIND_FP16) take_columns(p, column, per, KIND_FP16, v);
   else if (p.vector) take_columns(p, column, per, KIND_BF16, v);
-  cut_chunk(&a, per, in);
-  to_floats(a.w, per, kind_of(in, p.x_kind), f);
 #pragma unroll
-  for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
-  store_within(y, c, p.spread.length, per, out, p.y_kind, f);
+  for (int k = 0; k < each; k++) {
+    if (k * COLUMNS_APART >= left) break;
+    cut_chunk(&a[k], per, in);
+    to_floats(a[k].w, per, kind_of(in, p.x_kind), f);
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
+    store_within(y + k * COLUMNS_APART * p.y_stride * out, c, p.spread.length, per, out, p.y_kind, f);
+  }
 }
 
 // The vector under a chunk: chunk `column` of it, or from element `column` on where rows are odd.
@@ -147,6 +157,51 @@ INLINE void lean_tail(int op, ColumnsLean p, uint32_t first) {
     float v = p.vector ? load_one(p.vector, column, p.vector_kind) : op == SCALE_COLUMNS ? 1 : 0;
     store_one(p.y, e, p.y_kind, columns_apply(op, load_one(p.x, e, p.x_kind), v, p.scale));
   }
+}
+
+// Large dense tensors with odd rows. After `period` chunks a row starts with a chunk again, and the same columns are under them: a thread
+// takes chunks a period apart, and the vector's elements once for all of them. A kind of -1 is known at run time.
+INLINE void columns_dense(int op, int in, int out, int x_kind, int y_kind, const ColumnsLean &p) {
+  const int per = CHUNK_OF(in, out), each = COLUMNS_EACH;
+  uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x, group = divide32(thread, p.period), within = thread - group * p.period.by;
+  uint32_t first = group * (each * p.period.by) + within, column = within * per - divide32(within * per, p.divider) * p.divider.by;
+  uint32_t a[each][4], b[12];
+  float f[8], v[8];
+  begin_kernel();
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint32_t i = first + k * p.period.by;
+    if (i < p.whole) load_aligned((const char *)p.x + (uint64_t)i * (per * in), per * in / 4, 0, a[k]);
+  }
+#pragma unroll
+  for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
+  if (p.vector && in == 2 && p.vector_kind != KIND_FP32) {
+    lean_columns(p, column, per, 1, x_kind, b);
+    to_floats(b, per, x_kind < 0 ? p.x_kind : x_kind, v);
+  } else if (p.vector) {
+    lean_columns(p, column, per, 1, KIND_FP32, b);
+    to_floats(b, per, KIND_FP32, v);
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint32_t i = first + k * p.period.by;
+    if (i >= p.whole) {
+      if (i < p.chunks) lean_tail(op, p, i * per);
+      break;
+    }
+    to_floats(a[k], per, in == 4 ? KIND_FP32 : x_kind < 0 ? p.x_kind : x_kind, f);
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
+    from_floats(f, per, out == 4 ? KIND_FP32 : y_kind < 0 ? p.y_kind : y_kind, b);
+    store_aligned((char *)p.y + (uint64_t)i * (per * out), per * out / 4, b);
+  }
+}
+
+INLINE void columns_dense_by_kind(int op, int in, int out, const ColumnsLean &p) {
+  bool alike = in == 2 && out == 2 && p.x_kind == p.y_kind;
+  if (alike && p.x_kind == KIND_BF16) columns_dense(op, in, out, KIND_BF16, KIND_BF16, p);
+  else if (alike) columns_dense(op, in, out, KIND_FP16, KIND_FP16, p);
+  else columns_dense(op, in, out, -1, -1, p);
 }
 
 // The common cases, without the code that other cases need: short kernels are bound by instructions, too.

@@ -15,6 +15,8 @@ typedef struct ColumnsParams {
   float scale;
 } ColumnsParams;
 
+enum { COLUMNS_EACH = 4, COLUMNS_APART = 8 }; // large odd rows: chunks of a thread; any: from row to row of a thread
+
 // For the lean kernels: rows of whole chunks, or dense odd rows, all on 16-byte boundaries and fewer than 2^31 elements
 // or chunks. x and y are of the same type, or one of them is fp32; the vector is of x's type or fp32.
 typedef struct ColumnsLean {
@@ -24,6 +26,8 @@ typedef struct ColumnsLean {
   int64_t y_stride, x_stride; // bytes
   uint32_t chunks, total;     // total: elements; odd rows alone
   Divider32 divider;          // by the chunks of a row; odd rows: by N
+  Divider32 period;           // large odd rows: by the chunks after which a row starts with a chunk again
+  uint32_t whole;             // the same: chunks that are whole
   int32_t x_kind, y_kind, vector_kind;
   float scale;
 } ColumnsLean;

@@ -127,17 +127,27 @@ TEST(histogram_borders) {
   free(counts);
 }
 
+static float of_bits(SolDtype dtype, const void *at, int i) {
+  if (dtype == SOL_FP32) return ((const float *)at)[i];
+  uint32_t h = ((const uint16_t *)at)[i], top = dtype == SOL_FP16 ? 0x7c00 : 0x7f80;
+  CHECK_MSG(h == 0 || h == top, "element %d is %#x", i, h); // nothing else comes out here
+  return h == top ? INFINITY : 0;
+}
+
 // An infinity in the middle reaches as far as the radius along each axis, and not an element further.
-static void reach(SolContext *ctx, int m, int n, int radius) {
-  size_t bytes = sizeof(float) * (size_t)(m * n);
-  float *x = take(bytes), *y = take(bytes);
-  int row = m / 2, column = n / 2;
-  x[row * n + column] = INFINITY;
+static void reach(SolContext *ctx, SolDtype dtype, int m, int n, int radius) {
+  size_t size = dtype == SOL_FP32 ? 4 : 2, bytes = size * (size_t)(m * n);
+  void *x = take(bytes), *y = take(bytes);
+  int row = m / 2, column = n / 2, middle = row * n + column;
+  if (dtype == SOL_FP32)
+    ((float *)x)[middle] = INFINITY;
+  else
+    ((uint16_t *)x)[middle] = dtype == SOL_FP16 ? 0x7c00 : 0x7f80;
   SolStencil a = {.y = put(ctx, NULL, bytes),
                   .x = put(ctx, x, bytes),
                   .m = m,
                   .n = n,
-                  .dtype = SOL_FP32,
+                  .dtype = dtype,
                   .radius = radius,
                   .centre = 2};
   for (int d = 0; d < 8; d++) a.side[d] = d < radius ? 0.5f : 0;
@@ -148,9 +158,9 @@ static void reach(SolContext *ctx, int m, int n, int radius) {
     for (int j = 0; j < n; j++) {
       int down = abs(i - row), across = abs(j - column);
       bool reached = (down == 0 && across <= radius) || (across == 0 && down <= radius);
-      wrong += y[i * n + j] != (reached ? INFINITY : 0);
+      wrong += of_bits(dtype, y, i * n + j) != (reached ? INFINITY : 0);
     }
-  CHECK_MSG(!wrong, "%dx%d, radius %d: %d wrong", m, n, radius, wrong);
+  CHECK_MSG(!wrong, "%s %dx%d, radius %d: %d wrong", sol_dtype_name(dtype), m, n, radius, wrong);
   sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
   sol_context_free(ctx, a.y, NULL);
   free(x);
@@ -158,14 +168,58 @@ static void reach(SolContext *ctx, int m, int n, int radius) {
 }
 
 TEST(stencil_reach) {
+  static const SolDtype types[] = {SOL_FP32, SOL_FP16, SOL_BF16};
   for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
     SolContext *ctx = open_context(b);
-    for (int radius = 1; radius <= 8; radius++) {
-      reach(ctx, 1, 300, radius);
-      reach(ctx, 1, 77, radius);
-      reach(ctx, 100, 640, radius); // a tile in the middle has all it needs inside
-      reach(ctx, 100, 643, radius);
-      reach(ctx, 3, 20, radius);
+    for (int radius = 1; radius <= 8; radius++)
+      for (int i = 0; i < 3; i++) {
+        reach(ctx, types[i], 1, 300, radius);
+        reach(ctx, types[i], 1, 77, radius);
+        reach(ctx, types[i], 100, 640, radius); // a tile in the middle has all it needs inside
+        reach(ctx, types[i], 100, 643, radius);
+        reach(ctx, types[i], 3, 20, radius);
+        reach(ctx, types[i], 7, 600, radius);
+      }
+    sol_context_destroy(ctx);
+  }
+}
+
+// Coefficients too far apart, too large or too small for tensor cores: results are right all the same.
+static void coefficients(SolContext *ctx, SolDtype dtype, float centre, float side, float expected) {
+  enum { M = 20, N = 30 };
+  float y[M * N];
+  uint16_t x[M * N];
+  for (int i = 0; i < M * N; i++) x[i] = dtype == SOL_FP16 ? 0x3c00 : 0x3f80; // 1
+  SolStencil a = {.y = put(ctx, NULL, sizeof y),
+                  .x = put(ctx, x, sizeof x),
+                  .m = M,
+                  .n = N,
+                  .dtype = dtype,
+                  .out_dtype = SOL_FP32,
+                  .radius = 2,
+                  .centre = centre,
+                  .side = {side, side}};
+  CHECK_MSG(sol_stencil(ctx, &a, NULL) == SOL_OK, "%s", sol_last_error()->message);
+  get(ctx, y, a.y, sizeof y);
+  float got = y[M / 2 * N + N / 2];
+  CHECK_MSG(fabsf(got - expected) <= 1e-6f * fabsf(expected) || got == expected, "%s %g %g: %g, not %g",
+            sol_dtype_name(dtype), (double)centre, (double)side, (double)got, (double)expected);
+  sol_context_free(ctx, (void *)(uintptr_t)a.x, NULL);
+  sol_context_free(ctx, a.y, NULL);
+}
+
+TEST(stencil_coefficients) {
+  for (SolBackend b = SOL_BACKEND_CPU; b <= last_backend(); b++) {
+    SolContext *ctx = open_context(b);
+    for (int i = 0; i < 2; i++) {
+      SolDtype dtype = i ? SOL_BF16 : SOL_FP16;
+      coefficients(ctx, dtype, 0, 0.1f, 0.8f);
+      coefficients(ctx, dtype, 0.333333f, 0.01234567f, 0.333333f + 8 * 0.01234567f);
+      coefficients(ctx, dtype, 0, 3e-30f, 2.4e-29f);
+      coefficients(ctx, dtype, 1e30f, -1e30f, -7e30f);
+      coefficients(ctx, dtype, INFINITY, 1, INFINITY);
+      coefficients(ctx, dtype, 0, 1e-39f, 8e-39f);
+      coefficients(ctx, dtype, 8e-9f, 1e-9f, 1.6e-8f);
     }
     sol_context_destroy(ctx);
   }

@@ -1,6 +1,7 @@
 // Operations that move data: what test_ops cannot say. gather's order; more batches than a grid has along one
 // axis; skewed and fully filled histograms; arguments that only these operations have.
 #include "check.h"
+#include "measure/trial.h"
 #include "ops/operation.h"
 
 static SolContext *open_backend(SolBackend backend) {
@@ -261,6 +262,34 @@ static void transpose_many_batches(SolBackend backend) {
 ON_EACH_BACKEND(transpose_many_batches)
 
 // Every element in one bin, in the first and the last, and all of them outside.
+// What only large tensors are given: rows that a transpose gathers from shared memory, and odd dense rows whose threads take
+// several chunks that lie a period apart.
+static void large_odd_rows(SolBackend backend) {
+  static const struct {
+    const OpsDef *def;
+    OpsCase c;
+  } cases[] = {
+      {&ops_transpose, {.dtype = SOL_BF16, .dim = {100003, 137}}},
+      {&ops_transpose, {.dtype = SOL_FP16, .dim = {70001, 97, 2}, .pad = 3}},
+      {&ops_scale_columns, {.dtype = SOL_BF16, .out_dtype = SOL_FP16, .dim = {130003, 69}}},
+      {&ops_bias_gelu, {.dtype = SOL_FP16, .dim = {13, 690011}}},
+      {&ops_bias_relu_scale, {.dtype = SOL_FP32, .out_dtype = SOL_BF16, .dim = {65001, 70}}},
+  };
+  SolContext *ctx = open_backend(backend);
+  if (!ctx) return;
+  for (size_t i = 0; i < SOL_COUNT(cases); i++) {
+    Trial t;
+    SolError err = {0};
+    SolStatus status = trial_open(&t, ctx, cases[i].def, &cases[i].c, &(TrialOptions){.seed = i}, &err);
+    if (!status) status = trial_run(&t, &err);
+    if (!status) status = trial_check(&t, NULL, &err);
+    CHECK_MSG(!status, "%s, case %zu: %s", cases[i].def->name, i, err.message);
+    trial_close(&t);
+  }
+  sol_context_destroy(ctx);
+}
+ON_EACH_BACKEND(large_odd_rows)
+
 static void skewed(SolBackend backend, int64_t bins) {
   enum { COUNT = 50001 };
   static int32_t x[COUNT], counts[65536];

@@ -5,8 +5,12 @@
   KERNEL __launch_bounds__(256 / each, 8 * each) sol_bias_relu_scale_##name(ColumnsLean p) {                 \
     columns_lean(BIAS_RELU_SCALE, in, out, x_kind, y_kind, odd, each, p);                                    \
   }
+#define COLUMNS_DENSE(in, out)                                                                               \
+  KERNEL __launch_bounds__(256, 4) sol_bias_relu_scale_dense_##in##_##out(const __grid_constant__ ColumnsLean p) { \
+    columns_dense_by_kind(BIAS_RELU_SCALE, in, out, p);                                                    \
+  }
 #define COLUMNS_ANY(in, out)                                                                                 \
-  KERNEL __launch_bounds__(256, in == 2 ? 5 : 6) sol_bias_relu_scale_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+  KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_bias_relu_scale_##in##_##out(const __grid_constant__ ColumnsParams p) { \
     columns_any(BIAS_RELU_SCALE, in, out, p);                                                                         \
   }
 #include "columns.def"
@@ -15,8 +19,12 @@
   KERNEL __launch_bounds__(256 / each, 8 * each) sol_bias_gelu_##name(ColumnsLean p) {                       \
     columns_lean(BIAS_GELU, in, out, x_kind, y_kind, odd, each, p);                                          \
   }
+#define COLUMNS_DENSE(in, out)                                                                               \
+  KERNEL __launch_bounds__(256, 4) sol_bias_gelu_dense_##in##_##out(const __grid_constant__ ColumnsLean p) { \
+    columns_dense_by_kind(BIAS_GELU, in, out, p);                                                    \
+  }
 #define COLUMNS_ANY(in, out)                                                                                 \
-  KERNEL __launch_bounds__(256, in == 2 ? 5 : 6) sol_bias_gelu_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+  KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_bias_gelu_##in##_##out(const __grid_constant__ ColumnsParams p) { \
     columns_any(BIAS_GELU, in, out, p);                                                                         \
   }
 #include "columns.def"

@@ -169,9 +169,11 @@ INLINE void map_lean(int in, int out, int inputs, const MapParams &p) {
   }
 }
 
-// Rows that start and end anywhere.
-INLINE void map_any(int in, int out, int inputs, const MapParams &p) {
-  const int per = CHUNK_OF(in, out), each = MAP_ANY_EACH(in, out);
+INLINE void exact_chunk(const MapParams &p, MapScales s, double inverse, int per, int in, int out, const uint32_t *a, uint32_t *y);
+
+// Rows that start and end anywhere. exact: in double precision, for int32 that is scaled.
+INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p) {
+  const int per = CHUNK_OF(in, out), each = exact ? MAP_EXACT_EACH : MAP_ANY_EACH(in, out);
   Chunk c[2];
   Raw a[2], b[2];
   bool there[2];
@@ -187,13 +189,15 @@ INLINE void map_any(int in, int out, int inputs, const MapParams &p) {
     load_chunk(extent_of(p.a, p.a_stride, p.spread, in), x, c[k], p.spread.length, per, in, &a[k]);
     if (inputs > 1) load_chunk(extent_of(p.b, p.b_stride, p.spread, in), z, c[k], p.spread.length, per, in, &b[k]);
   }
+  double inverse = exact ? __drcp_rn((double)s.y) : 1;
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (!there[k]) continue;
     char *y = (char *)p.y + (int64_t)c[k].row * p.y_stride * out;
     cut_chunk(&a[k], per, in);
     if (inputs > 1) cut_chunk(&b[k], per, in);
-    map_chunk(p, s, inputs > 1, per, in, out, a[k].w, b[k].w, w);
+    if (exact) exact_chunk(p, s, inverse, per, in, out, a[k].w, w);
+    else map_chunk(p, s, inputs > 1, per, in, out, a[k].w, b[k].w, w);
     if (c[k].full) store_aligned(y + c[k].first * out, per * out / 4, w);
     else store_words_some(y, c[k].first, p.spread.length, per, out, w);
   }
@@ -205,11 +209,15 @@ INLINE void map_any(int in, int out, int inputs, const MapParams &p) {
   }
 #define MAP_ANY(in, out, inputs, blocks)                                                                     \
   KERNEL __launch_bounds__(MAP_THREADS, blocks) sol_map_any_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
-    map_any(in, out, inputs, p);                                                                             \
+    map_any(in, out, inputs, false, p);                                                                      \
+  }
+#define MAP_EXACT(in, out)                                                                                   \
+  KERNEL __launch_bounds__(MAP_THREADS, 5) sol_map_exact_##in##_##out(const __grid_constant__ MapParams p) { \
+    map_any(in, out, 1, true, p);                                                                            \
   }
 #include "map.def"
 
-// In double precision, for types of 8 bytes and for int32 that is scaled: two elements at a time, 16 bytes of the widest.
+// In double precision, for types of 8 bytes and for int32 to or from a byte that is scaled: two elements at a time, 16 bytes of the widest.
 // Sizes and kinds are known at run time; a branch on them is around all loads of a thread, not between them.
 typedef struct Two {
   uint32_t w[4];
@@ -302,6 +310,34 @@ INLINE double wide_over(double x, double over, double inverse) {
   double q = __dmul_rn(x, inverse), size = fabs(q);
   if (size >= 0x1p-900 && size <= 0x1p900) return __fma_rn(__fma_rn(-over, q, x), inverse, q);
   return x == 0 && inverse <= 0x1p900 ? q : __ddiv_rn(x, over);
+}
+
+// The same where one of the types is int32 and the scales are floats: such quotients are neither very large nor very small, and the sign of
+// a zero is not kept. What is not finite, and zeros, are as the product has them.
+INLINE double exact_over(double x, double over, double inverse) {
+  double q = __dmul_rn(x, inverse);
+  return q != 0 && fabs(q) <= 0x1p900 ? __fma_rn(__fma_rn(-over, q, x), inverse, q) : q;
+}
+
+// Everything between loading and storing a chunk, where one of the types is int32.
+INLINE void exact_chunk(const MapParams &p, MapScales s, double inverse, int per, int in, int out, const uint32_t *a, uint32_t *y) {
+  float f[4];
+  int whole[4];
+  if (in == 2 || p.a_kind != KIND_INT32) to_floats(a, per, kind_of(in, p.a_kind), f);
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    double d = in == 2 || p.a_kind != KIND_INT32 ? (double)f[j] : (double)(int32_t)a[j];
+    if (p.a_scale) d = __dmul_rn(d, (double)s.a);
+    if (p.y_scale) d = exact_over(d, (double)s.y, inverse);
+    f[j] = (float)d;
+    whole[j] = d != d ? 0 : __double2int_rn(d);
+  }
+  if (out == 2 || p.y_kind != KIND_INT32) {
+    from_floats(f, per, kind_of(out, p.y_kind), y);
+  } else {
+#pragma unroll
+    for (int j = 0; j < per; j++) y[j] = (uint32_t)whole[j];
+  }
 }
 
 // chunks: pairs of elements that start at a pair's boundary of y; the first and the last of a row may be one alone.

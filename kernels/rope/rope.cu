@@ -218,8 +218,9 @@ INLINE void rope_any(int in, int out, int neighbours, int kind, int weight_kind,
 }
 
 // Heads of any width at any address, through shared memory: tokens, or some heads of one, are copied there and back by whole cells
-// (tile.cuh), and between the two threads take four pairs at a time wherever these lie. That costs far fewer instructions than
+// (tile.cuh), and between the two threads take pairs one by one. That costs far fewer instructions than
 // cutting chunks out of global memory and putting them together again: heads off their alignment are bound by instructions.
+
 // Prefetches into L2 the tables' rows of the block's tokens, while these are on their way.
 INLINE void rope_tables(const RopeParams &p, TilePart s, int weight_kind) {
   const int line = 128 / (weight_kind == KIND_FP32 ? 4 : 2); // elements
@@ -312,6 +313,97 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
   tile_send(y, memory + p.tile.y_place, out);
 }
 
+// ---- The same pair by pair, for the other types.
+
+// One element as it is stored, and as a float: loads of a type that is known at run time, with no branch between them.
+INLINE uint32_t load_raw(const void *p, int64_t i, int size) {
+  return size == 4 ? ((const uint32_t *)p)[i] : ((const uint16_t *)p)[i];
+}
+INLINE float raw_float(uint32_t raw, int size, int kind) {
+  if (size == 4) return __uint_as_float(raw);
+  return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)raw)) : __uint_as_float(raw << 16);
+}
+
+// Some heads in shared memory, and where they go.
+typedef struct RopeHeads {
+  char *memory;
+  int x[ROPE_PAIRS_HEADS], y[ROPE_PAIRS_HEADS];
+  int64_t row[ROPE_PAIRS_HEADS]; // of the tables; -1: it is not turned
+  int count;
+} RopeHeads;
+
+// The pairs from `lane` on, one of `lanes` after the other: neighbouring threads have neighbouring pairs, so that accesses of any size at any
+// address lie next to each other. Of all heads a pair is loaded before the first is used.
+INLINE void rope_turn(int in, int weight, int held, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind,
+                      int weight_kind, int y_kind) {
+  const int half = (int)p.half;
+#pragma unroll 1
+  for (int j = lane; j < half; j += p.lanes) {
+    int a = neighbours ? 2 * j : j, b = neighbours ? a + 1 : j + half;
+    uint32_t u[ROPE_PAIRS_HEADS], v[ROPE_PAIRS_HEADS], c[ROPE_PAIRS_HEADS], s[ROPE_PAIRS_HEADS];
+#pragma unroll
+    for (int k = 0; k < held; k++) {
+      if (k >= h.count) break;
+      u[k] = load_raw(h.memory + h.x[k], a, in), v[k] = load_raw(h.memory + h.x[k], b, in);
+      if (h.row[k] >= 0) c[k] = load_raw(p.cos, h.row[k] * half + j, weight), s[k] = load_raw(p.sin, h.row[k] * half + j, weight);
+    }
+#pragma unroll
+    for (int k = 0; k < held; k++) {
+      if (k >= h.count) break;
+      float x = raw_float(u[k], in, kind), y = raw_float(v[k], in, kind), first = x, second = y;
+      if (h.row[k] >= 0) {
+        float cosine = raw_float(c[k], weight, weight_kind), sine = raw_float(s[k], weight, weight_kind);
+        first = turn_a(x, y, cosine, sine), second = turn_b(x, y, cosine, sine);
+      }
+      store_one(h.memory + h.y[k], a, y_kind, first);
+      store_one(h.memory + h.y[k], b, y_kind, second);
+    }
+  }
+}
+
+INLINE void rope_heads(int in, int held, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind, int weight_kind, int y_kind) {
+  if (in == 4 || weight_kind == KIND_FP32) rope_turn(in, 4, held, neighbours, p, h, lane, kind, KIND_FP32, y_kind);
+  else rope_turn(in, 2, held, neighbours, p, h, lane, kind, kind, y_kind);
+#pragma unroll
+  for (int k = 0; k < held; k++) {
+    if (k >= h.count) break;
+#pragma unroll 1
+    for (int j = 2 * (int)p.half + lane; j < (int)p.d; j += p.lanes)
+      store_one(h.memory + h.y[k], j, y_kind, raw_float(load_raw(h.memory + h.x[k], j, in), in, kind));
+  }
+}
+
+INLINE void rope_pairs(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  extern __shared__ __align__(128) char memory[];
+  TilePart s = tile_part(p.tile, (uint64_t)p.last + 1, p.heads * p.d);
+  Tile x = tile_of(s, p.x, p.x_stride, in, p.tile.x_pitch), y = tile_of(s, p.y, p.y_stride, out, p.tile.y_pitch);
+  Extent extent = {(const char *)p.x, (const char *)p.x + (p.last * p.x_stride + p.heads * p.d) * in};
+  begin_kernel();
+  tile_fetch(x, extent, memory, in);
+  rope_tables(p, s, weight_kind);
+  tile_arrived();
+  const int held = in == 4 && out == 4 ? 1 : ROPE_PAIRS_HEADS; // of fp32 one is enough, and more blocks are better
+  int heads = s.columns / (int)p.d, lane = threadIdx.x & (p.lanes - 1), step = ROPE_TILE_THREADS / p.lanes;
+#pragma unroll 1
+  for (int first = threadIdx.x / p.lanes; first < s.rows * heads; first += held * step) {
+    RopeHeads h;
+    h.memory = memory;
+    h.count = min(held, (s.rows * heads - first + step - 1) / step);
+#pragma unroll
+    for (int k = 0; k < held; k++) {
+      if (k >= h.count) break;
+      int head = first + k * step, token = s.rows > 1 ? (int)divide32((uint32_t)head, p.groups32) : 0;
+      int column = (head - token * heads) * (int)p.d;
+      h.x[k] = tile_place(x, token) + column * in;
+      h.y[k] = p.tile.y_place + tile_place(y, token) + column * out;
+      h.row[k] = rope_row(p, s.row + token);
+    }
+    rope_heads(in, held, neighbours, p, h, lane, kind, weight_kind, y_kind);
+  }
+  __syncthreads();
+  tile_send(y, memory + p.tile.y_place, out);
+}
+
 // A branch on a type between a thread's loads would keep them from being in flight together: where all are of one type,
 // it is a constant here.
 #define ROPE_BY_KIND(call, in, out, neighbours)                                                              \
@@ -332,7 +424,19 @@ INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind
   ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 5)
 #include "rope.def"
 
-// 16-bit types alone: fp32 heads are no faster through shared memory, where accesses off their alignment meet in banks.
+// 16-bit types alone: fp32 heads are no faster so, where accesses off their alignment meet in banks.
 KERNEL __launch_bounds__(ROPE_TILE_THREADS, 9) sol_rope_tile(const __grid_constant__ RopeParams p) {
   ROPE_BY_KIND(rope_tile, 2, 2, p.neighbours)
 }
+
+#define ROPE_PAIRS(in, out)                                                                                       \
+  KERNEL __launch_bounds__(ROPE_TILE_THREADS, in == 4 && out == 4 ? 9 : 6) sol_rope_pairs_##in##_##out(const __grid_constant__ RopeParams p) { \
+    if (p.neighbours) {                                                                                      \
+      ROPE_BY_KIND(rope_pairs, in, out, 1)                                                                    \
+    } else {                                                                                                 \
+      ROPE_BY_KIND(rope_pairs, in, out, 0)                                                                    \
+    }                                                                                                        \
+  }
+ROPE_PAIRS(2, 4)
+ROPE_PAIRS(4, 2)
+ROPE_PAIRS(4, 4)

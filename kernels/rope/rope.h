@@ -9,8 +9,14 @@ enum {
   ROPE_HEADS = 1,
   ROPE_NEIGHBOURS = 2
 }; // wide kernels: of a block; heads that a thread takes
-// Tile: threads of a block, bytes of its shared memory, pairs that a thread turns at a time, and how often.
-enum { ROPE_TILE_THREADS = 128, ROPE_TILE_BYTES = 24 << 10, ROPE_TILE_PAIRS = 4, ROPE_TILE_EACH = 2 };
+// Tile: threads of a block, bytes of its shared memory, pairs that a thread turns at a time, and how often; pair by pair: heads at a time.
+enum {
+  ROPE_TILE_THREADS = 128,
+  ROPE_TILE_BYTES = 24 << 10,
+  ROPE_TILE_PAIRS = 4,
+  ROPE_TILE_EACH = 2,
+  ROPE_PAIRS_HEADS = 4
+};
 
 typedef struct RopeParams {
   void *y;
@@ -32,6 +38,7 @@ typedef struct RopeParams {
   int32_t x_unit, y_unit; // bytes that all places in shared memory where pairs start are multiples of
   int32_t neighbours,
       table_bytes; // pairs are neighbours; the widest access that four elements of the tables allow
+  int32_t lanes;   // pair by pair: threads that share a head, a power of two
 } RopeParams;
 
 #endif

@@ -5,8 +5,12 @@
   KERNEL __launch_bounds__(256 / each, 8 * each) sol_scale_columns_##name(ColumnsLean p) {                   \
     columns_lean(SCALE_COLUMNS, in, out, x_kind, y_kind, odd, each, p);                                      \
   }
+#define COLUMNS_DENSE(in, out)                                                                               \
+  KERNEL __launch_bounds__(256, 4) sol_scale_columns_dense_##in##_##out(const __grid_constant__ ColumnsLean p) { \
+    columns_dense_by_kind(SCALE_COLUMNS, in, out, p);                                                    \
+  }
 #define COLUMNS_ANY(in, out)                                                                                 \
-  KERNEL __launch_bounds__(256, in == 2 ? 5 : 6) sol_scale_columns_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+  KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_scale_columns_##in##_##out(const __grid_constant__ ColumnsParams p) { \
     columns_any(SCALE_COLUMNS, in, out, p);                                                                         \
   }
 #include "columns.def"

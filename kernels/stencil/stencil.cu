@@ -5,6 +5,7 @@
 // a thread's rows; every row that arrives is added to all sums it contributes to. There are no barriers.
 #include "funnel.cuh"
 #include "stencil.h"
+#include "stencil_tensor.cuh"
 
 // Constants of a kernel, as literals.
 typedef struct StencilShape {
@@ -401,4 +402,5 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
   KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows, layout)) name(const __grid_constant__ StencilParams p) { \
     stencil((StencilShape){size, radius, rows, layout, (layout) == STENCIL_WIDE, STENCIL_OF_THREAD(size, layout)}, &p);   \
   }
+#define STENCIL_BY_TENSOR(name) // stencil_tensor.cuh
 #include "stencil.def"

@@ -1,32 +1,58 @@
 #ifndef SOL_KERNELS_STENCIL_H
 #define SOL_KERNELS_STENCIL_H
-#include <stdint.h>
+#include "../elementwise.h"
 
 enum {
   STENCIL_THREADS = 256, // eight warps, below each other where there are rows for all of them
   STENCIL_COLUMNS = 4,   // of a thread where rows are not whole vectors
-  STENCIL_SHORT = 64     // the longest row that STENCIL_NARROW takes
+  STENCIL_SHORT = 64,    // the longest row that STENCIL_NARROW takes
+  TENSOR_ROWS = 16,      // of what a warp computes at once with tensor cores
+  TENSOR_COLUMNS = 8,
+  STENCIL_PIECES = 3,   // of a coefficient, at most
+  STENCIL_DISTANCES = 9 // from the centre on
 };
 
 typedef enum StencilLayout { // of a thread's columns
   STENCIL_WIDE,              // one vector of 16 bytes: rows are whole vectors
   STENCIL_ANY,               // a warp's width apart
-  STENCIL_NARROW,            // one, and the next thread has the next one, of the rows below at the end of a row
-  STENCIL_DENSE,             // one vector of x as one long row: rows are short and follow each other without a gap
-  STENCIL_FLAT               // one vector of the only row
+  STENCIL_NARROW, // one, and the next thread has the next one, of the rows below at the end of a row
+  STENCIL_DENSE,  // one vector of x as one long row: rows are short and follow each other without a gap
+  STENCIL_FLAT,   // one vector of the only row
+  STENCIL_TENSOR  // two, of two rows that are 8 apart: StencilTensorParams
 } StencilLayout;
 
 typedef struct StencilParams {
   void *y;
   const void *x;
   int64_t m, n, y_stride, x_stride; // elements
-  uint64_t strips, tiles; // blocks along a row, and in all; STENCIL_NARROW: threads in all
-  uint32_t warps_down;    // of a block's warps; the others are next to them
+  uint64_t strips, tiles;           // blocks along a row, and in all; STENCIL_NARROW: threads in all
+  uint32_t warps_down;              // of a block's warps; the others are next to them
   int32_t x_kind, y_kind;
-  int32_t head, y_wide; // 1-D, STENCIL_DENSE: elements of x's first 16 bytes that are not x's; y can be stored as x is read
+  int32_t head,
+      y_wide; // 1-D, STENCIL_DENSE: elements of x's first 16 bytes that are not x's; y can be stored as x is read
   int32_t radius;
   uint32_t ahead; // a block prefetches into L2 the part of x of the block that many further on; 0: none
   float centre, side[8];
 } StencilParams;
+
+typedef struct StencilTensorParams {
+  void *y;
+  const void *x;
+  int64_t m, n, y_stride, x_stride; // elements
+  int64_t across, down;             // tiles along a row, and below each other
+  int64_t panel;                    // so many along a row, and all below them, come before the next
+  int32_t rows, columns;            // of a tile
+  int32_t strips, chunks; // of what a block has in shared memory: TENSOR_ROWS rows, TENSOR_COLUMNS columns
+  int32_t row_mask,
+      group_bits; // 1 << group_bits of its rows are below each other in x; row_mask: that less 1, or -1: all are
+  int32_t whole;                     // tiles are whole rows
+  int32_t x_pitch, y_pitch, y_place; // bytes
+  int32_t x_row;                     // bytes from row to row of x
+  int32_t step_lines, step_chunks;   // from a thread's chunk to its next
+  Divider32 staged;                  // by the chunks of a row that are loaded
+  int32_t x_kind, y_kind, radius, pieces;
+  float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it
+  uint16_t piece[STENCIL_PIECES][STENCIL_DISTANCES]; // by distance
+} StencilTensorParams;
 
 #endif

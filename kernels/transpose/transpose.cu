@@ -1,4 +1,5 @@
 // y[b][j][i] = x[b][i][j]
+#include "transpose_gather.cuh"
 #include "transpose_narrow.cuh"
 
 #define TILE_WIDE(size, tall, wide)   __shared__ __align__(16) char tile[(tall) * (wide) * (size)]
@@ -9,12 +10,14 @@
 #define TILE_DIRECT(size, tall, wide) (void)0
 #define TILE_FEW_ROWS(size, tall, wide) (void)0
 #define TILE_FEW_COLUMNS(size, tall, wide) (void)0
+#define TILE_GATHER(size, tall, wide) (void)0
 #define BODY_WIDE(shape)              transpose_wide(shape, &p, tile)
 #define BODY_ODD(shape)               transpose_odd(shape, &p, TRANSPOSE_SLACK(shape.size), tile)
 #define BODY_PLAIN(shape)             transpose_odd(shape, &p, 0, tile)
 #define BODY_DIRECT(shape)            transpose_direct(shape, &p)
 #define BODY_FEW_ROWS(shape)          transpose_narrow(shape.size, true, &p)
 #define BODY_FEW_COLUMNS(shape)       transpose_narrow(shape.size, false, &p)
+#define BODY_GATHER(shape)            transpose_gather(shape.size, shape.tall, &p)
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   KERNEL __launch_bounds__(TRANSPOSE_THREADS_##kind(size, tall, wide, rows),                                 \
                            1024 / TRANSPOSE_THREADS_##kind(size, tall, wide, rows))                          \

@@ -5,6 +5,7 @@
 
 enum {
 #define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) KERNEL_##name,
+#define COLUMNS_DENSE(in, out)                                 KERNEL_DENSE_##in##_##out,
 #define COLUMNS_ANY(in, out)                                   KERNEL_##in##_##out,
 #include "kernels/columns.def"
   KERNEL_COUNT
@@ -94,18 +95,27 @@ static int by_kind(const Columns *a, int fp32, int fp16, int bf16) {
   return a->dtype == SOL_FP32 ? fp32 : a->dtype == SOL_FP16 ? fp16 : bf16;
 }
 
+// Where there is work for all threads although each takes several chunks, up to `per` rows apart: COLUMNS_DENSE.
+static bool is_large(const SolContext *ctx, const Columns *a, int per) {
+  int64_t wave = (int64_t)ctx->sms * 2048; // threads
+  return a->m >= per && a->n <= ELEMENTWISE_SMALL / per && a->m * a->n / per > COLUMNS_EACH * wave;
+}
+
 // The specialised kernel for this call, or -1. Its results are bitwise those of the general one.
 static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int64_t ys) {
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int per = elementwise_chunk(a->dtype, out_of(a)), weight = ops_size(weight_of(a));
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride), odd = a->n % per != 0;
   int64_t most = odd ? ELEMENTWISE_SMALL - per : ELEMENTWISE_SMALL;
-  if ((in == out && a->dtype != out_of(a)) || a->n > most || (odd ? a->n : a->n / per) > most / a->m)
+  bool dense = odd && flat && is_large(ctx, a, per);
+  if ((in == out && a->dtype != out_of(a) && !dense) || a->n > most ||
+      (odd ? a->n : a->n / per) > most / a->m)
     return -1;
   if (!elementwise_aligned(a->x, flat ? 0 : xs * in, per * in)) return -1;
   if (!elementwise_aligned(a->y, flat ? 0 : ys * out, per * out)) return -1;
   int whole = per * weight > 16 ? 16 : per * weight, part = 4 * weight;
   if (a->vector && !elementwise_aligned(a->vector, 0, odd ? part : whole)) return -1;
+  if (dense) return KERNEL_DENSE_2_2 + 2 * (in == 4) + (out == 4);
   if (odd) return flat && in == out ? by_kind(a, KERNEL_odd_fp32, KERNEL_odd_fp16, KERNEL_odd_bf16) : -1;
   if (in != out) return in == 2 ? KERNEL_wider : KERNEL_narrower;
   if (in == 4 && flat && elementwise_two(ctx, a->m * a->n / per)) return KERNEL_fp32_two;
@@ -130,8 +140,15 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
                    .vector_kind = ops_kind(weight_of(a)),
                    .scale = a->scale};
   bool two = kernel == KERNEL_fp32_two;
+  uint64_t threads = p.chunks;
+  if (kernel >= KERNEL_DENSE_2_2) {
+    int64_t shared = a->n & -a->n; // what n and per, a power of two, have in common
+    p.period = elementwise_divider32((uint32_t)(a->n / shared));
+    p.whole = (uint32_t)(all / per);
+    threads = (uint64_t)ops_ceil_div(p.chunks, COLUMNS_EACH * a->n / shared) * p.period.by;
+  }
   OpsLaunch l = {.kernel = kernel, .block = two ? 128 : 256, .early = true, .params = &p, .bytes = sizeof p};
-  ops_grid(l.grid, p.chunks, 256);
+  ops_grid(l.grid, threads, 256);
   return ops_launch(ctx, def, &l, stream);
 }
 
@@ -143,11 +160,13 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride);
   bool wide_in = a->dtype == SOL_FP32, wide_out = out_of(a) == SOL_FP32;
   int per = elementwise_chunk(a->dtype, out_of(a));
+  // Of 2 * COLUMNS_APART rows the first half have threads of their own.
+  int64_t rows = flat ? a->m : ops_ceil_div(a->m, 2 * COLUMNS_APART) * COLUMNS_APART;
   ColumnsParams p = {
       .y = a->y,
       .x = a->x,
       .vector = a->vector,
-      .spread = elementwise_spread(a->y, a->m, a->n, a->y_stride, per, wide_out ? 4 : 2, flat, THREADS),
+      .spread = elementwise_spread(a->y, rows, a->n, a->y_stride, per, wide_out ? 4 : 2, flat, THREADS),
       .n = a->n,
       .y_stride = ys,
       .x_stride = xs,
@@ -157,6 +176,7 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
       .flat = flat,
       .pieces = a->n >= 16 && a->n <= ELEMENTWISE_SMALL - 8,
       .scale = a->scale};
+  p.spread.last = flat ? 0 : a->m - 1;
   OpsLaunch l = {.kernel = KERNEL_2_2 + 2 * wide_in + wide_out,
                  .block = THREADS,
                  .early = true,

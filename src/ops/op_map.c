@@ -8,6 +8,7 @@
 enum {
 #define MAP_LEAN(in, out, inputs, blocks) KERNEL_##in##_##out##_##inputs,
 #define MAP_ANY(in, out, inputs, blocks)  KERNEL_ANY_##in##_##out##_##inputs,
+#define MAP_EXACT(in, out)                KERNEL_EXACT_##in##_##out,
 #include "kernels/map/map.def"
   KERNEL_WIDE,
   KERNEL_COUNT
@@ -16,6 +17,7 @@ _Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/
 const char *const map_kernels[MAP_KERNELS] = {
 #define MAP_LEAN(in, out, inputs, blocks) "sol_map_lean_" #in "_" #out "_" #inputs,
 #define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
+#define MAP_EXACT(in, out)                "sol_map_exact_" #in "_" #out,
 #include "kernels/map/map.def"
     "sol_map_wide"};
 
@@ -181,6 +183,20 @@ static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
            l->block * (uint32_t)(lean ? MAP_EACH(in, out) : MAP_ANY_EACH(in, out)));
 }
 
+// int32 that is scaled, the other type of 2 or 4 bytes.
+static bool is_exact(const Map *m) {
+  int in = ops_size(m->dtype), out = ops_size(out_of(m));
+  return (in == 2 || in == 4) && (out == 2 || out == 4);
+}
+
+static void plan_exact(const Map *m, MapParams *p, OpsLaunch *l) {
+  int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
+  p->spread =
+      elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat, MAP_THREADS * MAP_EXACT_EACH);
+  l->kernel = in == 2 ? KERNEL_EXACT_2_4 : out == 2 ? KERNEL_EXACT_4_2 : KERNEL_EXACT_4_4;
+  ops_grid(l->grid, p->spread.chunks, l->block * MAP_EXACT_EACH);
+}
+
 static void plan_wide(const Map *m, MapParams *p, OpsLaunch *l) { // pairs of elements
   p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
   p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, 2, p->y_size, p->flat, 0);
@@ -195,6 +211,8 @@ SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream
            (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
   if (in_floats(m))
     plan_floats(m, &p, &l);
+  else if (is_exact(m))
+    plan_exact(m, &p, &l);
   else
     plan_wide(m, &p, &l);
   return ops_launch(ctx, def, &l, stream);

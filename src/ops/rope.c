@@ -11,6 +11,9 @@ enum {
       KERNEL_ANY_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
   KERNEL_TILE,
+  KERNEL_PAIRS_2_4,
+  KERNEL_PAIRS_4_2,
+  KERNEL_PAIRS_4_4,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
@@ -18,7 +21,7 @@ static const char *const kernel_names[KERNEL_COUNT] = {
   "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_any_" #in "_" #out,               \
       "sol_rope_any_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_tile"};
+    "sol_rope_tile", "sol_rope_pairs_2_4", "sol_rope_pairs_4_2", "sol_rope_pairs_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -191,11 +194,18 @@ static int plan_any(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   return kernel_of(a) + 2 + (a->interleaved != 0);
 }
 
-// The same through shared memory: some tokens a block, or, where these are long, some heads of one. False: not for these types, or
-// heads are too long for it.
+// Threads that share a head, pair by pair: up to a warp, and so many that few of them are left without a pair in the end.
+static int32_t lanes_of(int64_t half) {
+  int32_t best = 32;
+  for (int32_t lanes = 16; lanes >= 4; lanes /= 2)
+    if (ops_ceil_div(half, lanes) * lanes < ops_ceil_div(half, best) * best) best = lanes;
+  return best;
+}
+
+// The same through shared memory: some tokens a block, or, where these are long, some heads of one. False: heads are too long for it.
 static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, OpsLaunch *l) {
   int64_t in = ops_size(a->dtype), out = ops_size(out_of(a)), table = p->half * ops_size(weight_of(a));
-  if (in != 2 || out != 2 || a->d * (in + out) > ROPE_TILE_BYTES / 2) return false;
+  if (a->d * (in + out) > ROPE_TILE_BYTES / 2) return false;
   p->tile = tile_shape(ctx,
                        (TileNeed){.m = a->t,
                                   .n = a->h * a->d,
@@ -218,7 +228,10 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
   p->table_bytes = ops_align(a->cos, table, 2) < ops_align(a->sin, table, 2) ? ops_align(a->cos, table, 2)
                                                                              : ops_align(a->sin, table, 2);
   l->block = ROPE_TILE_THREADS;
-  l->kernel = KERNEL_TILE;
+  p->lanes = lanes_of(p->half);
+  l->kernel = in == 4    ? (out == 4 ? KERNEL_PAIRS_4_4 : KERNEL_PAIRS_4_2)
+              : out == 4 ? KERNEL_PAIRS_2_4
+                         : KERNEL_TILE;
   return true;
 }
 

@@ -1,7 +1,12 @@
 // y = centre * x + sum over d of side[d-1] * (x at distance d along each axis)
 #include "kernels/stencil/stencil.h"
+
+#include <math.h>
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "ops/cpu.h"
+#include "ops/elementwise.h"
 
 typedef struct Variant {
   int size, radius, rows;
@@ -76,6 +81,103 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
     }
 }
 
+// ---- Tensor cores ----
+
+// Coefficient 0 is the centre's, d that of distance d.
+static float coefficient(const SolStencil *a, int d) {
+  return d ? a->side[d - 1] : a->centre;
+}
+
+// The coefficients as sums of pieces of x's type. An error of 2^-17 is far below the rounding of a result of 2 bytes; fp16, whose
+// exponents are few, holds coefficients relative to the largest. false: they cannot be split so.
+static bool split_coefficients(const SolStencil *a, StencilTensorParams *p) {
+  bool half = a->dtype == SOL_FP16;
+  double allowed = ldexp(1, ops_size(out_of(a)) == 2 ? -17 : -21);
+  float largest = 0;
+  int up = 0;
+  for (int d = 0; d <= a->radius; d++) largest = fmaxf(largest, fabsf(coefficient(a, d)));
+  if (!isfinite(largest)) return false;
+  if (half && largest > 0) up = 14 - ilogbf(largest);
+  if (abs(up) > 100) return false;
+  p->scale = ldexpf(1, -up);
+  p->pieces = 1;
+  for (int d = 0; d <= a->radius; d++) {
+    double whole = ldexp((double)coefficient(a, d), up), left = whole;
+    if (isnan(whole)) return false;
+    for (int k = 0; k < (half ? 2 : STENCIL_PIECES) && fabs(left) > allowed * fabs(whole); k++) {
+      float f = (float)left;
+      cpu_store(a->dtype, &p->piece[k][d], 0, 1, &f);
+      cpu_load(a->dtype, &p->piece[k][d], 0, 1, &f);
+      left -= (double)f;
+      if (k >= p->pieces) p->pieces = k + 1;
+    }
+    if (fabs(left) > allowed * fabs(whole)) return false;
+  }
+  return true;
+}
+
+// Sets what a tile of `strips` times 16 rows and `chunks` times 8 columns needs. Returns its bytes of shared memory.
+static int64_t tensor_shape(const SolStencil *a, StencilTensorParams *p, int strips, int chunks) {
+  int groups = p->row_mask < 0 ? 1 : TENSOR_ROWS >> p->group_bits, out = ops_size(out_of(a));
+  p->strips = strips, p->chunks = chunks;
+  p->rows = p->row_mask < 0 ? strips * TENSOR_ROWS : (int32_t)a->m;
+  p->columns = groups * chunks * TENSOR_COLUMNS;
+  p->across = ops_ceil_div(a->n, p->columns);
+  p->down = ops_ceil_div(a->m, p->rows);
+  p->whole = p->across == 1 && p->row_mask < 0;
+  // An odd number of 16 bytes from row to row: eight rows lie in different banks.
+  p->x_pitch = ((chunks + (p->whole ? 1 : 2)) | 1) * 16;
+  p->y_pitch = p->across == 1 && p->y_stride == a->n ? 0 : ((p->columns * out + 30) / 16 | 1) * 16;
+  p->y_place = (strips + 1) * TENSOR_ROWS * p->x_pitch + 16;
+  if (!p->y_pitch) return p->y_place + p->rows * a->n * out + 32;
+  int64_t rows = p->row_mask < 0 ? p->rows : p->row_mask + 1; // what is beyond the last row is written, too
+  return p->y_place + rows * p->y_pitch;
+}
+
+// The tile that takes the fewest chunks in and out, in all blocks.
+static uint32_t choose_tensor_tile(const SolStencil *a, StencilTensorParams *p) {
+  enum { UNITS = 64, SHARED = 47 << 10, MOST_STRIPS = 8 };
+  int64_t chunks = ops_ceil_div(a->n, TENSOR_COLUMNS), least = INT64_MAX, shared = 0;
+  StencilTensorParams best = *p;
+  for (int i = 1; i <= (p->row_mask < 0 ? MOST_STRIPS : 1); i++) {
+    int64_t across = p->row_mask < 0 ? ops_ceil_div(chunks, UNITS / i) : 1;
+    int c = (int)(p->row_mask < 0 ? ops_ceil_div(chunks, across)
+                                  : cpu_min(UNITS, ops_ceil_div(chunks, TENSOR_ROWS >> p->group_bits)));
+    int strips = p->row_mask < 0 ? (int)cpu_min(UNITS / c, ops_ceil_div(a->m, TENSOR_ROWS)) : 1;
+    int64_t bytes;
+    while ((bytes = tensor_shape(a, p, strips, c)) > SHARED) strips > 1 ? strips-- : c--;
+    int64_t cost =
+        p->across * p->down *
+        ((strips * TENSOR_ROWS + 2 * p->radius) * (c + (p->whole ? 0 : 2)) + 2 * strips * TENSOR_ROWS * c);
+    if (cost < least) least = cost, best = *p, shared = bytes;
+  }
+  *p = best;
+  return (uint32_t)shared;
+}
+
+// False: not for these arguments.
+static bool plan_tensor(const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
+  if (a->m == 1 || !split_coefficients(a, p)) return false;
+  p->row_mask = -1;
+  if (a->m <= TENSOR_ROWS / 2) { // few rows: several pieces of them below each other
+    while (1 << p->group_bits < a->m) p->group_bits++;
+    p->row_mask = (1 << p->group_bits) - 1;
+  }
+  l->shared = choose_tensor_tile(a, p);
+  if (p->x_stride > INT32_MAX / 2 / (p->rows + 2 * TENSOR_ROWS))
+    return false; // offsets within a tile are 32 bits wide
+  p->x_row = (int32_t)(p->x_stride * 2);
+  // Rows above and below a tile are read twice, and are to be in L2 still.
+  enum { PANEL = 8 << 20 };
+  p->panel = PANEL / (p->rows * (int64_t)p->columns * (ops_size(out_of(a)) + 2)) + 1;
+  if (p->panel > p->across) p->panel = p->across;
+  p->staged = elementwise_divider32((uint32_t)(p->chunks + (p->whole ? 0 : 2)));
+  p->step_lines = (int32_t)((uint32_t)STENCIL_THREADS / p->staged.by);
+  p->step_chunks = (int32_t)((uint32_t)STENCIL_THREADS % p->staged.by);
+  ops_grid(l->grid, (uint64_t)(p->across * p->down), 1);
+  return true;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolStencil *a = args;
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), per = 16 / size, kernel = 0;
@@ -91,9 +193,26 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                      .radius = a->radius,
                      .centre = a->centre};
   memcpy(p.side, a->side, sizeof p.side);
+  StencilTensorParams t = {.y = a->y,
+                           .x = a->x,
+                           .m = a->m,
+                           .n = a->n,
+                           .y_stride = p.y_stride,
+                           .x_stride = p.x_stride,
+                           .x_kind = p.x_kind,
+                           .y_kind = p.y_kind,
+                           .radius = a->radius,
+                           .centre = a->centre};
+  memcpy(t.side, a->side, sizeof t.side);
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
+  // Radii up to 2 and aligned rows are faster without: fewer instructions there.
+  OpsLaunch by_tensor = {
+      .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
+  if (size == 2 && a->radius > 2 && !wide && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
+      plan_tensor(a, &t, &by_tensor))
+    return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
   enum { MANY_ROWS = 64 };

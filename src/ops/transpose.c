@@ -9,7 +9,8 @@ typedef enum Kind {
   PLAIN,
   DIRECT,
   FEW_ROWS,
-  FEW_COLUMNS
+  FEW_COLUMNS,
+  GATHER
 } Kind; // PLAIN: ODD, where there are few tiles
 typedef struct Tile {
   int size;
@@ -24,6 +25,7 @@ typedef struct Tile {
 #define KEPT_DIRECT(size, tall)      (tall)
 #define KEPT_FEW_ROWS(size, tall)    (tall)
 #define KEPT_FEW_COLUMNS(size, tall) (tall)
+#define KEPT_GATHER                  KEPT_ODD
 static const Tile tiles[] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   {size, kind, KEPT_##kind(size, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
@@ -112,7 +114,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Rows of x that tiles have to cover. Where rows are not aligned, those of y start at different places in a
 // tile.
 static int64_t reach(const SolTranspose *a, const Tile *t) {
-  return a->m + (t->kind == ODD ? TRANSPOSE_SLACK(t->size) - 1 : 0);
+  return a->m + (t->kind == ODD || t->kind == GATHER ? TRANSPOSE_SLACK(t->size) - 1 : 0);
 }
 
 // How many places for elements the tiles have, by element.
@@ -141,6 +143,20 @@ static bool is_narrow(const SolTranspose *a, Kind kind) {
   return a->batch <= NARROW_BATCHES && (kind == FEW_ROWS ? a->m : a->n) <= NARROW_THIN;
 }
 
+// How wide the tiles of GATHER are: all alike, as many bytes as 48 KB of shared memory hold, and not more than lets several blocks be in an SM.
+static int64_t gather_wide(const SolTranspose *a, const Tile *t) {
+  enum { SHARED = 48 << 10, MOST = 320 };
+  int64_t rows = t->tall + TRANSPOSE_SLACK(t->size), most = cpu_min(MOST, SHARED / rows - t->size - 30);
+  return ops_ceil_div(a->n, ops_ceil_div(a->n, most / t->size));
+}
+
+// Instead of FEW_COLUMNS: rows that are worth copying by chunks, of a tensor that L2 does not hold.
+static bool is_gathered(const SolTranspose *a) {
+  enum { LARGE = 24 << 20, LEAST = 192 }; // bytes: of the tensor, of a row
+  return size_of(a) == 2 && a->n * size_of(a) >= LEAST &&
+         (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
+}
+
 static int pick_tile(const SolTranspose *a);
 
 // A kernel of tiles, unless these are mostly empty and one side is so short that another kernel has no tiles.
@@ -154,7 +170,8 @@ static int pick(const SolTranspose *a) {
   double worth = large && (small || tiles[kernel].kind == PLAIN) ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
-  if (a->n < a->m && is_narrow(a, FEW_COLUMNS)) return find_kind(size_of(a), FEW_COLUMNS);
+  if (a->n < a->m && is_narrow(a, FEW_COLUMNS))
+    return find_kind(size_of(a), is_gathered(a) ? GATHER : FEW_COLUMNS);
   return kernel;
 }
 
@@ -237,6 +254,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   int kernel = pick(&a);
   const Tile *t = &tiles[kernel];
   int64_t tall = t->tall ? t->tall : a.m, wide = t->wide ? t->wide : a.n, columns; // 0: no tiles
+  if (t->kind == GATHER) wide = gather_wide(&a, t);
   int64_t size = size_of(&a), down = ops_ceil_div(reach(&a, t), tall), across = ops_ceil_div(a.n, wide);
   if (down > INT32_MAX || __builtin_mul_overflow(across, a.batch, &columns) || columns > (int64_t)MOST * MOST)
     return ops_fail(SOL_ERR_RANGE, "transpose: more tiles than a grid has blocks");
@@ -251,8 +269,15 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .batches = (uint32_t)a.batch,
                        .tiles_n = (uint32_t)across};
   if (t->kind == FEW_ROWS || t->kind == FEW_COLUMNS) return launch_narrow(ctx, &a, kernel, &p, stream);
-  set_ahead(&a, t, down, &p);
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
+  if (t->kind == GATHER) {
+    int64_t rows = t->tall + TRANSPOSE_SLACK(t->size);
+    p.span = (int32_t)wide;
+    p.pitch = (int32_t)((wide * size + 30) / 16 * 16); // up to 30 bytes more in whole chunks
+    l.shared = (uint32_t)(rows * p.pitch + rows * size);
+  } else {
+    set_ahead(&a, t, down, &p);
+  }
   l.grid[0] = (uint32_t)down;
   l.grid[2] = (uint32_t)ops_ceil_div(columns, MOST);
   l.grid[1] = (uint32_t)ops_ceil_div(columns, l.grid[2]);
