@@ -18,7 +18,7 @@ typedef struct Rule {
 } Rule;
 
 #define SHORT_ROWS                                                                                           \
-  {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1}, {32, NORM_f_lanes16, 2, 16, 1}, {               \
+  {4, NORM_f_lanes2, 2, 2, 1}, {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1}, {32, NORM_f_lanes16, 2, 16, 1}, {               \
     64, NORM_f_lanes32, 2, 32, 1                                                                             \
   }
 // last: threads per block for the longest rows, of which a block has up to HELD_CHUNKS.
@@ -95,7 +95,7 @@ static const Rule odd_blocks2_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1}
                                          ODD_ROWS(NORM_ODD_f_block_blocks, 3, 384)};
 
 enum {
-  PER_TYPE = NORM_h_lanes4,
+  PER_TYPE = NORM_h_lanes2,
   ODD_PER_TYPE = NORM_ODD_h_warp - NORM_ODD_f_warp,
   SHARING = 128,                // threads of a block with several rows
   BIG_BYTES = HELD_CHUNKS * 16, // the most shared memory of a block
@@ -104,7 +104,7 @@ enum {
   AHEAD_FROM = 8 << 20,
   SPLIT_CHUNKS = 512, // rows longer than this get several blocks,
   SPLIT_BLOCKS = 64,  // if those are no more than this in all
-  TINY_CHUNKS = 3,    // shorter rows would leave most of the lanes that share them idle
+  TINY_CHUNKS = 1,    // shorter rows would leave most of the lanes that share them idle
   SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
@@ -121,6 +121,7 @@ enum {
   SHARED_NARROW = NARROW_SHARED,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
+  SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
   SHARED_SPREAD = 72 << 10
 };
@@ -266,7 +267,7 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
                                     [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
                                     [NARROW_Y] = {p->y, p->y_stride, out, false},
                                     [NARROW_SECOND] = {p->second, p->second_stride, in, false}};
-  int64_t most = call->layer ? NORM_NARROW_LAYER : NORM_NARROW_BYTES;
+  int64_t most = call->layer ? NORM_NARROW_LAYER : norm_env(p->residual ? "NORM_PAIR" : "NORM_ONE", NORM_NARROW_BYTES);
   bool held = in == 2 && norm_narrow_held(t, p->n) <= most;
   if (p->scaling == NORM_SCALE_BLOCK || !(narrow_holds(p->n, NARROW_NORM) || held)) return false;
   if (!norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, l)) return false;
@@ -276,7 +277,8 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
 
 // Long rows in the shared memory of a block, a cluster or of blocks all over the GPU; false: they are too long, or in place.
 static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, OpsLaunch *l) {
-  int64_t bytes = p->n * in, blocks = parts_cluster(ctx, bytes), parts = blocks;
+  int64_t bytes = p->n * in, blocks = out == 1 ? 0 : parts_cluster(ctx, bytes, norm_env("NORM_PART", 51) << 10), parts = blocks;
+  if (!blocks) blocks = parts = parts_cluster(ctx, bytes, PARTS_SHARED);
   p->all_over = !blocks;
   bool over_input =
       p->y == p->x || p->y == p->residual || p->y == p->second; // what is posted would be in the way
@@ -294,6 +296,30 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
     ops_grid(l->grid, p->m * p->parts.parts, 1);
   }
   l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in + 32, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
+  return true;
+}
+
+// Layernorm of 16-bit rows that start anywhere, input and output alike: a block or a cluster has several. False: they are not such, too short, or too long.
+static bool plan_rows(const SolContext *ctx, NormCall *call, int kind, OpsLaunch *l) {
+  enum { LEAST = 1024, MOST = 16 * NORM_ROWS_THREADS * NORM_ROWS_CHUNKS, MOST_ROWS = 8, WAVES = 3 };
+  NormParams *p = &call->p;
+  int64_t chunks = ops_ceil_div(p->n, 8), most = norm_env("NORM_ROWS_THREADS", NORM_ROWS_THREADS), blocks = 1;
+  bool alike = ((uintptr_t)p->x - (uintptr_t)p->y) % 16 == 0 && (p->x_stride - p->y_stride) % 16 == 0;
+  if (!call->layer || kind == KIND_FP32 || !alike || !is_plain(call, kind)) return false;
+  if (p->n <= norm_env("NORM_ROWS_FROM", LEAST) || chunks > MOST) return false;
+  while (chunks > most * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
+  if (blocks > 16) return false;
+  int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
+  int64_t shared = threads * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16, fit = (220 << 10) / (shared + 2048);
+  if (fit > NORM_ROWS_THREADS / threads) fit = NORM_ROWS_THREADS / threads;
+  int64_t turn = (int64_t)ctx->sms * fit / blocks, rows = (int64_t)p->m / (turn * norm_env("NORM_WAVES", WAVES));
+  int64_t most_rows = norm_env("NORM_ROWS", MOST_ROWS);
+  p->rows = (int32_t)(rows < 1 ? 1 : rows > most_rows ? most_rows : rows);
+  if (norm_env("NORM_ROWS_EXACT", 0)) p->rows = norm_env("NORM_ROWS_EXACT", 0);
+  p->cluster_bits = bits_of(blocks);
+  l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks, l->shared = (uint32_t)shared;
+  uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
+  ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
   return true;
 }
 
@@ -322,16 +348,21 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_narrow;
   bool brief = narrow_holds(p->n, NARROW_NORM);
-  if (all <= TINY_CHUNKS) rule = NULL;
+  if (all <= norm_env("NORM_TINY", TINY_CHUNKS)) rule = NULL;
   if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
+  int several = type * PER_TYPE + NORM_f_rows;
+  if (!rule && unaligned && ops_has_kernel(ctx, def, several) && plan_rows(ctx, call, kind, &l)) {
+    l.kernel = several;
+    return ops_launch(ctx, def, &l, stream);
+  }
   if (!rule && unaligned && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
-  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= SPREAD_CLUSTER && is_plain(call, kind))) {
+  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= norm_env("NORM_SPREAD", SPREAD_CLUSTER) && is_plain(call, kind))) {
     if (clusters && plan_spread(ctx, p, (int)in, (int)out, &l)) return ops_launch(ctx, def, &l, stream);
     l.shared = 0;
   }

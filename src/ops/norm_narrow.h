@@ -10,7 +10,13 @@
 enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_LAYER = 2048 };
 // Bytes of x, and of all that is held, that a lane has of a row at most: what a lane does for a row beside its
 // elements is some hundred instructions, so lanes are few.
-enum { NORM_LANE_BYTES = 256, NORM_LANE_HELD = 480 };
+enum { NORM_LANE_BYTES = 256 };
+#include <stdlib.h>
+static inline int norm_env(const char *name, int value) {
+  const char *at = getenv(name);
+  return at ? atoi(at) : value;
+}
+#define NORM_LANE_HELD norm_env("NORM_HELD", 352)
 
 static inline int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
   return t->at ? n * t->size : 0;
@@ -104,6 +110,12 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
   for (int i = 0; i < NARROW_TENSORS; i++)
     if (norm_narrow_bytes(&t[i], n) > width) width = norm_narrow_bytes(&t[i], n);
   s->n = (int32_t)n, s->lane_bits = norm_narrow_lanes(t, n);
+  // More lanes to a row where the rows of one turn of the block's threads are more than its shared memory.
+  for (;; s->lane_bits++) {
+    s->rows = NARROW_THREADS >> s->lane_bits;
+    if (norm_narrow_places(t, vectors, s, how) <= NARROW_SHARED) break;
+    if (s->lane_bits == NARROW_NORM) return false;
+  }
   uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NARROW_SPAN / ((uint64_t)width * turn);
   uint64_t least = (8 * (uint64_t)vectors + turn - 1) / turn; // rows that pay for the vectors
   uint64_t few = m / (turn * 4 * (uint64_t)ctx->sms);         // turns that leave four blocks an SM
@@ -112,7 +124,6 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
   if (!turns) turns = 1;
   do s->rows = (int32_t)(turn * turns), l->shared = norm_narrow_places(t, vectors, s, how);
   while (l->shared > NARROW_SHARED && --turns);
-  if (!turns) return l->shared = 0, false;
   norm_narrow_launch(t, m, NARROW_THREADS, s, how, l);
   return true;
 }
