@@ -193,6 +193,33 @@ INLINE void rows_vector(NormKernel c, const LayerChunks &a, const void *vector, 
   }
 }
 
+// An exchange as exchange_all, one of several. Those with even numbers have one ClusterExchange, those with odd numbers another: nobody is further ahead
+// than the next.
+INLINE void rows_prepare(ClusterExchange *m) { // before exchange_init of the other
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((uint32_t)__cvta_generic_to_shared(&m->arrived)) : "memory");
+}
+INLINE void rows_exchange(ClusterExchange *m, int blocks, float2 v, int number) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t arrived = (uint32_t)__cvta_generic_to_shared(&m->arrived), done = 0;
+  if (number == 0) cluster_wait(); // all of them run, and are ready
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived), "r"(blocks * (int)sizeof(float2)) : "memory");
+  if (threadIdx.x < blocks) {
+    uint32_t slot = (uint32_t)__cvta_generic_to_shared(&m->from[cluster_rank()]), there, signal;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"((int)threadIdx.x));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(signal) : "r"(arrived), "r"((int)threadIdx.x));
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(there), "f"(v.x), "f"(v.y), "r"(signal)
+                 : "memory");
+  }
+  while (!done)
+    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(arrived), "r"(number >> 1 & 1)
+                 : "memory");
+#endif
+}
+
 typedef struct RowsShared { // of every other row
   StatsRoom room;
   ClusterExchange exchange;
@@ -218,8 +245,7 @@ INLINE Stats rows_whole(NormKernel c, const NormParams *p, const char *y, Stats 
   int blocks = 1 << p->cluster_bits, rank = threadIdx.x & (blocks - 1);
   if (blocks == 1) return s;
   float theirs = rows_elements(c, p, rows_strip(c, p, y), rank);
-  if (i == 0) cluster_wait(); // all of them run
-  exchange_next(exchange, blocks, make_float2(s.mean, s.squares), i >> 1 & 1);
+  rows_exchange(exchange, blocks, make_float2(s.mean, s.squares), i);
   float2 v = exchange->from[rank];
   s.mean = layer_blocks(theirs * v.x, blocks) * p->over_n;
   s.squares = layer_blocks(fmaf(theirs * (v.x - s.mean), v.x - s.mean, v.y), blocks);
@@ -248,7 +274,7 @@ INLINE void layer_rows(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 far[]; // three rows; a thread reads what it has written itself
   __shared__ RowsShared shared[2];
   int rank = p->cluster_bits ? (int)cluster_rank() : 0;
-  if (p->cluster_bits) exchange_prepare(&shared[1].exchange), exchange_init(&shared[0].exchange);
+  if (p->cluster_bits) rows_prepare(&shared[1].exchange), exchange_init(&shared[0].exchange);
   uint64_t group = block_index() >> p->cluster_bits, row = group / NORM_ALIKE * NORM_ALIKE * p->rows + group % NORM_ALIKE;
   begin_kernel();
   if (row >= p->m) return;

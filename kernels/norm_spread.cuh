@@ -8,7 +8,6 @@
 
 // Chunks that a thread reads at a time where they go through registers; whose weights it loads at a time.
 enum { SPREAD_BATCH = 2, SPREAD_PUT = 4 };
-enum { SPREAD_BLOCKS = 4 }; // that fit an SM, with 48 KiB each of a row of a cluster
 
 typedef struct SpreadShared {
   StatsRoom room[2];
@@ -73,12 +72,12 @@ INLINE void spread_take(NormKernel c, const NormParams *p, const Spread1 &a, int
   }
 }
 
-// Starts to bring the thread's chunks into shared memory.
 INLINE void spread_fill(NormKernel c, const NormParams *p, const Spread1 &a, bool again) {
   const char *from = a.r.x + (int64_t)(a.s.head + a.first * (16 / norm_bytes(c))) * norm_bytes(c);
   if (c.op != NORM_ADD && a.r.known && !a.r.second && !((uintptr_t)from & 15)) {
 #pragma unroll 8
     for (int k = 0; k < a.count; k++) fetch16(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16);
+    wait_for_fetches();
     return;
   }
 #pragma unroll 1
@@ -166,15 +165,15 @@ INLINE void spread_give(NormKernel c, const NormParams *p, const Spread1 &a, int
   }
 }
 
-// Writes the thread's chunks from number k on. v: plain: vectors of the first of them.
-INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, bool plain, SpreadVectors *v) {
+// Writes the thread's chunks from number k on.
+INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, bool plain) {
   float scale = rsqrtf(row.y + p->eps);
   if (plain) {
 #pragma unroll 1
-    while (k < a.count) {
-      spread_give(c, p, a, k, v, row.x, scale);
-      k += spread_batch(c);
-      if (k < a.count) spread_vectors(c, p, a, k, v);
+    for (; k < a.count; k += spread_batch(c)) {
+      SpreadVectors v;
+      spread_vectors(c, p, a, k, &v);
+      spread_give(c, p, a, k, &v, row.x, scale);
     }
     return;
   }
@@ -248,20 +247,17 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
     bool whole = !at.last || shared.left[part];
     if (!whole) a.count = part ? 0 : min(a.count, start);
     if (at.last) start = 0;
-    SpreadVectors vectors;
     spread_fill(c, p, a, at.last);
-    if (plain) spread_vectors(c, p, a, start, &vectors); // while the row is on its way
-    wait_for_fetches();
     if (!at.last) v = spread_sum(c, a, spread_edge(c, p, a, false).x, spread_count(c, p, a.s, part), &shared.room[0]);
     if (first && !spread_exchange(p, at, posts, &shared, &v)) return;
     if (first) row = spread_row(c, p, a.s, v, &shared.room[1]);
     first = false;
-    spread_put(c, p, a, start, row, plain, &vectors);
+    spread_put(c, p, a, start, row, plain);
     if (at.last || !p->all_over) spread_put_edge(c, p, a, row);
     if (!at.last || part == 0) return;
   }
 }
 
-#define NORM_SPREAD(name, op, T, number) NORM_KERNEL(name, PARTS_THREADS, SPREAD_BLOCKS, norm_spread, op, T, SPREAD_BATCH, 0, 0, 0)
+#define NORM_SPREAD(name, op, T, number) NORM_KERNEL(name, PARTS_THREADS, PARTS_BLOCKS, norm_spread, op, T, SPREAD_BATCH, 0, 0, 0)
 
 #endif

@@ -107,25 +107,20 @@ typedef struct ClusterExchange {
   uint64_t arrived;
 } ClusterExchange;
 
-INLINE void exchange_prepare(ClusterExchange *m) { // one more, before exchange_init
+INLINE void exchange_init(ClusterExchange *m) { // all threads, at the start of the kernel
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x == 0)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
                  "fence.mbarrier_init.release.cluster;" ::"r"((uint32_t)__cvta_generic_to_shared(&m->arrived))
                  : "memory");
-#endif
-}
-INLINE void exchange_init(ClusterExchange *m) { // all threads, at the start of the kernel
-#if __CUDA_ARCH__ >= 900
-  exchange_prepare(m);
   __syncwarp();
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 }
-// Once all blocks run. A second exchange with the same `m` has parity 1, a third 0, and so on; between two of them is one with another.
-INLINE void exchange_next(ClusterExchange *m, int blocks, float2 v, int parity) {
+INLINE void exchange_all(ClusterExchange *m, int blocks, float2 v) { // all threads; v counts in the first `blocks` of them
 #if __CUDA_ARCH__ >= 900
   uint32_t arrived = (uint32_t)__cvta_generic_to_shared(&m->arrived), done = 0;
+  cluster_wait(); // all of them run, and are ready
   if (threadIdx.x == 0)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived),
                  "r"(blocks * (int)sizeof(float2))
@@ -139,15 +134,11 @@ INLINE void exchange_next(ClusterExchange *m, int blocks, float2 v, int parity) 
                  : "memory");
   }
   while (!done)
-    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
+    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;\n selp.u32 %0, 1, 0, p;\n}"
                  : "=r"(done)
-                 : "r"(arrived), "r"(parity)
+                 : "r"(arrived)
                  : "memory");
 #endif
-}
-INLINE void exchange_all(ClusterExchange *m, int blocks, float2 v) { // all threads; v counts in the first `blocks` of them
-  cluster_wait(); // all of them run, and are ready
-  exchange_next(m, blocks, v, 0);
 }
 
 // Shared memory of one reduction: `warps` for the warps of the block, `exchange` for the blocks of the cluster. A kernel

@@ -8,7 +8,7 @@
 enum { GROUP_NORM_SHARED = 200 << 10 }; // of a block, at most
 enum { GROUP_NORM_AFFINES = 2048 }; // channels whose weights and biases a block has, at most: of pieces.cuh
 
-enum { GROUP_NORM_OWN = 8 }; // chunks that a thread has in registers where blocks all over the GPU have a group
+enum { GROUP_NORM_OWN = 4 }; // chunks that a thread has in registers where blocks all over the GPU have a group
 
 typedef struct GroupNormParams {
   void *y;
@@ -24,7 +24,6 @@ typedef struct GroupNormParams {
   PartShape parts; // of a block, a cluster, or of blocks all over the GPU
   int32_t turns;   // chunks of a thread that there is shared memory for
   int64_t ahead;       // what is so many bytes further on is prefetched into L2; 0: nothing
-  int32_t late;
   Divider32 divider32; // by the elements of a channel, or by more than a piece has
 } GroupNormParams;
 

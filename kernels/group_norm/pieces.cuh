@@ -22,6 +22,7 @@ typedef struct Piece {
   Span x;
   char *y;
   uint4 *mine; // this thread's chunks in shared memory, blockDim.x apart
+  int of_group;         // chunks that a thread copies as a group
   int count, kept, own; // of its chunks; of those that are in shared memory; of the next, in registers: the others are read again
   float2 *affines; // weight and bias of the channels from the first on
   int first_end;   // column where the second channel starts
@@ -33,6 +34,9 @@ typedef struct GroupShared {
   ClusterExchange exchange;
   bool left[PARTS_MOST];
 } GroupShared;
+
+// Copies are in so many groups: the first are summed while others are on their way.
+enum { PIECE_GROUPS = 4 };
 
 // Chunks that a thread has in registers. Constant indices throughout, or they would not be in registers.
 typedef struct Own {
@@ -49,15 +53,28 @@ INLINE Piece piece_of(const GroupNormParams &p, uint64_t row, int64_t begin, int
   a.affines = (float2 *)(memory + p.turns * (int)blockDim.x);
   int chunks = (int)a.x.chunks - (int)threadIdx.x;
   a.count = chunks > 0 ? (int)((uint32_t)(chunks - 1) / blockDim.x) + 1 : 0;
-  a.kept = min(a.count, p.turns);
+  a.kept = min(a.count, p.turns), a.of_group = (p.turns + PIECE_GROUPS - 1) / PIECE_GROUPS;
   a.own = own ? min(a.count - a.kept, GROUP_NORM_OWN) : 0;
   return a;
 }
 
+INLINE int group_end(const Piece &a, int group) { return min(a.kept, (group + 1) * a.of_group); }
+
 INLINE void piece_fill(const Piece &a) {
   const uint4 *from = (const uint4 *)a.x.body + threadIdx.x;
-#pragma unroll 8
-  for (int k = 0; k < a.kept; k++) fetch16(a.mine + k * blockDim.x, from + k * blockDim.x);
+#pragma unroll 1
+  for (int group = 0, k = 0; group < PIECE_GROUPS; group++) {
+#pragma unroll 4
+    for (; k < group_end(a, group); k++) fetch16(a.mine + k * blockDim.x, from + k * blockDim.x);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+}
+
+INLINE void wait_for_group(int group) {
+  if (group == 0) asm volatile("cp.async.wait_group 3;" ::: "memory");
+  if (group == 1) asm volatile("cp.async.wait_group 2;" ::: "memory");
+  if (group == 2) asm volatile("cp.async.wait_group 1;" ::: "memory");
+  if (group == 3) asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
 INLINE void piece_fill_own(const Piece &a, Own &o) {
@@ -115,13 +132,17 @@ enum { PIECE_BATCH = 4 }; // chunks that are read again together
 // whole: all of the piece is in shared memory, a literal.
 INLINE Stats held_stats(const Piece &a, const Own *own, bool whole, float edge, int kind, int in, StatsRoom *room) {
   Vec v;
-  wait_for_fetches();
+  wait_for_group(0);
   v.v = *a.mine;
   Running r = run_begin(a, v, edge, kind, in);
+#pragma unroll 1
+  for (int group = 0; group < PIECE_GROUPS; group++) {
+    wait_for_group(group);
 #pragma unroll 2
-  for (int k = 0; k < a.kept; k++) {
-    v.v = a.mine[k * blockDim.x];
-    run_chunk(r, v, kind, in);
+    for (int k = group * a.of_group; k < group_end(a, group); k++) {
+      v.v = a.mine[k * blockDim.x];
+      run_chunk(r, v, kind, in);
+    }
   }
   if (own)
 #pragma unroll
@@ -243,7 +264,7 @@ INLINE Piece part_piece(const GroupNormParams &p, uint64_t row, uint32_t part, i
   Piece a = piece_of(p, row, begin, end, in, own != nullptr, memory);
   piece_fill(a);
   if (own) piece_fill_own(a, *own);
-  if (!p.late) piece_ahead(p, a, in);
+  piece_ahead(p, a, in);
   piece_affines(p, a, row, begin, end);
   return a;
 }
@@ -297,7 +318,6 @@ INLINE void part_hold(const GroupNormParams &p, Part at, int in, int kind, Group
   float edge = piece_edge(a, kind);
   Stats s = held_stats(a, &own, false, edge, kind, in, &shared->room[0]);
   own_keep(own);
-  if (p.late) piece_ahead(p, a, in);
   if (threadIdx.x == 0) post(p.parts, posts, at.part, make_float2(s.mean, s.squares));
   float2 v;
   bool there = posts_take(p.parts, posts, p.parts.polls, &v);

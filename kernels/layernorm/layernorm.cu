@@ -23,7 +23,7 @@
 #if __CUDA_ARCH__ >= 900
 #undef NORM_ROWS
 #define NORM_ROWS(name, op, T, number) LAYER_ROWS_##T(name, op, T)
-#define LAYER_ROWS(name, op, T) NORM_KERNEL(name, NORM_ROWS_THREADS, 1, layer_rows, op, T, NORM_ROWS_CHUNKS, 0, 1)
+#define LAYER_ROWS(name, op, T) NORM_KERNEL(name, NORM_ROWS_THREADS, NORM_ROWS_RUNNING / NORM_ROWS_THREADS, layer_rows, op, T, NORM_ROWS_CHUNKS, 0, 1)
 #define LAYER_ROWS_TYPE_f(...)
 #define LAYER_ROWS_TYPE_h LAYER_ROWS
 #define LAYER_ROWS_TYPE_b LAYER_ROWS

@@ -8,11 +8,6 @@
 #include "ops/elementwise.h"
 #include "ops/held.h"
 #include "ops/parts.h"
-#include <stdlib.h>
-static inline int norm_env(const char *name, int value) {
-  const char *at = getenv(name);
-  return at ? atoi(at) : value;
-}
 
 // For elements of 2 bytes and of 4: any group; and those of kernels/group_norm/pieces.cuh.
 enum { HELD_2, HELD_4, CLUSTER_2, CLUSTER_4, PARTS_F, PARTS_H, PARTS_B, KERNELS };
@@ -156,8 +151,7 @@ static bool plan_pieces(const SolContext *ctx, const SolGroupNorm *a, GroupNormP
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int64_t per = 16 / in, bytes = p->n * in, rows = a->batch * a->groups;
   int64_t blocks = parts_cluster(ctx, bytes, PARTS_SHARED);
-  if (a->y != a->x && bytes > (int64_t)norm_env("GN_CLUSTER", 1024) << 10) blocks = 0;
-  int64_t parts = blocks ? blocks : parts_count(ctx, bytes, norm_env("GN_HELD", 0) ? norm_env("GN_HELD", 0) << 10 : held_of(a->s, in));
+  int64_t parts = blocks ? blocks : parts_count(ctx, bytes, held_of(a->s, in));
   if (!p->alike || bytes <= 16 * SHORT || a->s < per || !parts || (!blocks && a->y == a->x)) return false;
   p->parts = parts_shape(a->y, rows, p->n, in, out, parts);
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
@@ -171,12 +165,11 @@ static bool plan_pieces(const SolContext *ctx, const SolGroupNorm *a, GroupNormP
     l->cluster = p->parts.parts;
     ops_grid(l->grid, (uint64_t)rows * p->parts.parts, 1);
   }
-  p->ahead = norm_env("GN_AHEAD", 6) << 20;
-  p->late = norm_env("GN_LATE", 0);
+  p->ahead = AHEAD;
   int64_t turns = blocks ? PARTS_SHARED / (16 * l->block) : turns_of(affines);
   p->turns = (int32_t)cpu_min(ops_ceil_div(longest / per, l->block), turns);
   l->shared = (uint32_t)(p->turns * (int32_t)l->block * 16 + affines * 8);
-  l->kernel = blocks                 ? CLUSTER_2 + (in == 4)
+  l->kernel = blocks                   ? CLUSTER_2 + (in == 4)
               : p->x_kind == KIND_FP32 ? PARTS_F
               : p->x_kind == KIND_FP16 ? PARTS_H
                                        : PARTS_B;

@@ -5,18 +5,12 @@
 #include "kernels/norm.h"
 #include "ops/narrow.h"
 
-// The longest rows, all that is held of them together; those of layernorm, whose other kernels for such rows have
+// The longest rows, all that is held of them together; those of two inputs; those of layernorm, whose other kernels for such rows have
 // most to do. Of 16-bit types: in fp32 the other kernels are at light from 256 elements on.
-enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_LAYER = 2048 };
-// Bytes of x, and of all that is held, that a lane has of a row at most: what a lane does for a row beside its
+enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_PAIR = 1440, NORM_NARROW_LAYER = 2048 };
+// Bytes of all that is held that a lane has of a row at most: what a lane does for a row beside its
 // elements is some hundred instructions, so lanes are few.
 enum { NORM_LANE_BYTES = 256 };
-#include <stdlib.h>
-static inline int norm_env(const char *name, int value) {
-  const char *at = getenv(name);
-  return at ? atoi(at) : value;
-}
-#define NORM_LANE_HELD norm_env("NORM_HELD", 352)
 
 static inline int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
   return t->at ? n * t->size : 0;
@@ -42,10 +36,10 @@ static inline int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
 // How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
 // different banks. It depends on sizes and strides alone.
 static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
-  int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n), held = norm_narrow_held(t, n);
+  int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n);
   int64_t banks = norm_narrow_apart(&t[NARROW_X], n) ? 4 : norm_lowest_bit(bytes) / 4;
   int bits = 0;
-  while (bits < NARROW_NORM && (bytes > NORM_LANE_BYTES << bits || held > NORM_LANE_HELD << bits)) bits++;
+  while (bits < NARROW_NORM && norm_narrow_held(t, n) > NORM_LANE_BYTES << bits) bits++;
   while (1 << bits < banks && bytes / 4 >= INT64_C(16) << bits) bits++;
   return bits;
 }

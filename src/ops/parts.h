@@ -17,9 +17,9 @@ static inline int64_t parts_count(const SolContext *ctx, int64_t bytes, int64_t 
 }
 
 // The same where all of a row is to be held; 0 where that is too much.
-static inline int64_t parts_held(const SolContext *ctx, int64_t bytes) {
-  int64_t parts = parts_count(ctx, bytes, PARTS_SHARED);
-  return parts * PARTS_SHARED >= bytes ? parts : 0;
+static inline int64_t parts_held(const SolContext *ctx, int64_t bytes, int64_t held) {
+  int64_t parts = parts_count(ctx, bytes, held);
+  return parts * held >= bytes ? parts : 0;
 }
 
 // Blocks of a cluster, each with up to `held` bytes of a row; 0: that is too many.
