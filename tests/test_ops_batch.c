@@ -144,13 +144,31 @@ static void try_many(SolContext *ctx) {
     }
 }
 
+// Rows that start anywhere: on a GPU of one SM a block, or a cluster, has several of them one after another; of few it has one each.
+static void try_several(SolContext *ctx) {
+  static const int64_t columns[] = {1501, 20001};
+  int sms = ctx->sms;
+  ctx->sms = 1;
+  for (size_t n = 0; n < SOL_COUNT(columns); n++) {
+    OpsCase c = {.dtype = n % 2 ? SOL_FP16 : SOL_BF16, .dim = {37, columns[n]}};
+    Trial t;
+    SolError err = {0};
+    SolStatus status = trial_open(&t, ctx, &ops_layernorm, &c, &(TrialOptions){.seed = 7}, &err);
+    if (!status) status = trial_run(&t, &err);
+    CHECK_MSG(!status && pieces_agree(&t, &c, 3, &err), "layernorm, several rows of %lld a block: %s",
+              (long long)columns[n], err.message);
+    trial_close(&t);
+  }
+  ctx->sms = sms;
+}
+
 static void try_backend(SolBackend backend) {
   SolContext *ctx = NULL;
   if (backend == SOL_BACKEND_EMU && !ops_image_count) SKIP("built without nvcc: no kernels");
   if (!CHECK_INT(sol_context_create(&(SolContextOptions){.backend = backend}, &ctx, NULL), SOL_OK)) return;
   for (int op = 0; op < OPS_COUNT; op++)
     if (is_by_rows(ops_defs[op])) try_op(ctx, ops_defs[op]);
-  if (MANY && backend != SOL_BACKEND_CPU) try_many(ctx);
+  if (MANY && backend != SOL_BACKEND_CPU) try_many(ctx), try_several(ctx);
   sol_context_destroy(ctx);
 }
 

@@ -229,15 +229,23 @@ INLINE void group_norm(const GroupNormParams &p, int in, int kind, HeldShared *s
     begin_kernel();                                                                                          \
     BY_KIND(in, group_norm, &shared, affines, memory)                                                        \
   }                                                                                                          \
-  PIECES(in, cluster, 5, (void)0)                                                                            \
-  PIECES(in, parts, PARTS_BLOCKS, begin_kernel())
-#define PIECES(in, how, blocks, begin)                                                                       \
-  KERNEL __launch_bounds__(PARTS_THREADS, blocks) sol_group_norm_##in##_##how(                               \
+  KERNEL __launch_bounds__(PARTS_THREADS, 5) sol_group_norm_##in##_cluster(                                  \
       const __grid_constant__ GroupNormParams p) {                                                           \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
     __shared__ GroupShared shared;                                                                           \
-    begin;                                                                                                   \
-    BY_KIND(in, group_##how, &shared, memory)                                                                \
+    BY_KIND(in, group_cluster, &shared, memory)                                                              \
+  }
+// One for each type: with two copies of the body behind a branch the chunks in registers spill.
+#define GROUP_PARTS(name, in, kind)                                                                          \
+  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_group_norm_##name##_parts(                       \
+      const __grid_constant__ GroupNormParams p) {                                                           \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ GroupShared shared;                                                                           \
+    begin_kernel();                                                                                          \
+    group_parts(p, in, kind, &shared, memory);                                                               \
   }
 GROUP_NORM(2)
 GROUP_NORM(4)
+GROUP_PARTS(h, 2, KIND_FP16)
+GROUP_PARTS(b, 2, KIND_BF16)
+GROUP_PARTS(f, 4, KIND_FP32)

@@ -8,6 +8,8 @@
 enum { GROUP_NORM_SHARED = 200 << 10 }; // of a block, at most
 enum { GROUP_NORM_AFFINES = 2048 }; // channels whose weights and biases a block has, at most: of pieces.cuh
 
+enum { GROUP_NORM_OWN = 4 }; // chunks that a thread has in registers where blocks all over the GPU have a group
+
 typedef struct GroupNormParams {
   void *y;
   const void *x, *weight, *bias; // weight and bias: NULL: none

@@ -6,6 +6,7 @@
 #include "group_norm.h"
 
 #include "elementwise.cuh"
+#include "funnel.cuh"
 #include "parts.cuh"
 #include "row.cuh"
 #include "stats.cuh"
@@ -20,8 +21,9 @@ INLINE float2 affine_load(const GroupNormParams &p, uint64_t channel) {
 typedef struct Piece {
   Span x;
   char *y;
-  uint4 *mine;     // this thread's chunks in shared memory, blockDim.x apart
-  int count, kept; // of its chunks; of those that are in shared memory: the others are read again
+  uint4 *mine; // this thread's chunks in shared memory, blockDim.x apart
+  int of_group;         // chunks that a thread copies as a group
+  int count, kept, own; // of its chunks; of those that are in shared memory; of the next, in registers: the others are read again
   float2 *affines; // weight and bias of the channels from the first on
   int first_end;   // column where the second channel starts
   float mean, over;
@@ -33,8 +35,16 @@ typedef struct GroupShared {
   bool left[PARTS_MOST];
 } GroupShared;
 
-// Columns begin to end - 1 of the group. memory: for chunks, then for weights and biases.
-INLINE Piece piece_of(const GroupNormParams &p, uint64_t row, int64_t begin, int64_t end, int in, uint4 *memory) {
+// Copies are in so many groups: the first are summed while others are on their way.
+enum { PIECE_GROUPS = 4 };
+
+// Chunks that a thread has in registers. Constant indices throughout, or they would not be in registers.
+typedef struct Own {
+  Vec v[GROUP_NORM_OWN];
+} Own;
+
+// Columns begin to end - 1 of the group. memory: for chunks, then for weights and biases. own: whether a thread may have chunks in registers.
+INLINE Piece piece_of(const GroupNormParams &p, uint64_t row, int64_t begin, int64_t end, int in, bool own, uint4 *memory) {
   Piece a;
   int64_t at = (int64_t)row * p.n + begin;
   a.x = span_of((const char *)p.x + at * in, end - begin, in);
@@ -43,14 +53,41 @@ INLINE Piece piece_of(const GroupNormParams &p, uint64_t row, int64_t begin, int
   a.affines = (float2 *)(memory + p.turns * (int)blockDim.x);
   int chunks = (int)a.x.chunks - (int)threadIdx.x;
   a.count = chunks > 0 ? (int)((uint32_t)(chunks - 1) / blockDim.x) + 1 : 0;
-  a.kept = min(a.count, p.turns);
+  a.kept = min(a.count, p.turns), a.of_group = (p.turns + PIECE_GROUPS - 1) / PIECE_GROUPS;
+  a.own = own ? min(a.count - a.kept, GROUP_NORM_OWN) : 0;
   return a;
 }
 
+INLINE int group_end(const Piece &a, int group) { return min(a.kept, (group + 1) * a.of_group); }
+
 INLINE void piece_fill(const Piece &a) {
   const uint4 *from = (const uint4 *)a.x.body + threadIdx.x;
-#pragma unroll 8
-  for (int k = 0; k < a.kept; k++) fetch16(a.mine + k * blockDim.x, from + k * blockDim.x);
+#pragma unroll 1
+  for (int group = 0, k = 0; group < PIECE_GROUPS; group++) {
+#pragma unroll 4
+    for (; k < group_end(a, group); k++) fetch16(a.mine + k * blockDim.x, from + k * blockDim.x);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+}
+
+INLINE void wait_for_group(int group) {
+  if (group == 0) asm volatile("cp.async.wait_group 3;" ::: "memory");
+  if (group == 1) asm volatile("cp.async.wait_group 2;" ::: "memory");
+  if (group == 2) asm volatile("cp.async.wait_group 1;" ::: "memory");
+  if (group == 3) asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
+INLINE void piece_fill_own(const Piece &a, Own &o) {
+  const uint4 *from = (const uint4 *)a.x.body + threadIdx.x + a.kept * blockDim.x;
+#pragma unroll
+  for (int i = 0; i < GROUP_NORM_OWN; i++) o.v[i].v = load_if(from + i * blockDim.x, i < a.own);
+}
+
+// Between two passes: they stay packed as they were loaded. As floats they would take twice as many registers.
+INLINE void own_keep(Own &o) {
+#pragma unroll
+  for (int i = 0; i < GROUP_NORM_OWN; i++)
+    asm volatile("" : "+r"(o.v[i].u[0]), "+r"(o.v[i].u[1]), "+r"(o.v[i].u[2]), "+r"(o.v[i].u[3]));
 }
 
 // Chunk k, which is not in shared memory.
@@ -93,18 +130,26 @@ INLINE Running run_begin(const Piece &a, Vec first, float edge, int kind, int in
 enum { PIECE_BATCH = 4 }; // chunks that are read again together
 
 // whole: all of the piece is in shared memory, a literal.
-INLINE Stats held_stats(const Piece &a, bool whole, float edge, int kind, int in, StatsRoom *room) {
+INLINE Stats held_stats(const Piece &a, const Own *own, bool whole, float edge, int kind, int in, StatsRoom *room) {
   Vec v;
-  wait_for_fetches();
+  wait_for_group(0);
   v.v = *a.mine;
   Running r = run_begin(a, v, edge, kind, in);
-#pragma unroll 4
-  for (int k = 0; k < a.kept; k++) {
-    v.v = a.mine[k * blockDim.x];
-    run_chunk(r, v, kind, in);
-  }
 #pragma unroll 1
-  for (int k = a.kept; !whole && k < a.count; k += PIECE_BATCH) {
+  for (int group = 0; group < PIECE_GROUPS; group++) {
+    wait_for_group(group);
+#pragma unroll 2
+    for (int k = group * a.of_group; k < group_end(a, group); k++) {
+      v.v = a.mine[k * blockDim.x];
+      run_chunk(r, v, kind, in);
+    }
+  }
+  if (own)
+#pragma unroll
+    for (int i = 0; i < GROUP_NORM_OWN; i++)
+      if (i < a.own) run_chunk(r, own->v[i], kind, in);
+#pragma unroll 1
+  for (int k = a.kept + a.own; !whole && k < a.count; k += PIECE_BATCH) {
     Vec more[PIECE_BATCH];
 #pragma unroll
     for (int i = 0; i < PIECE_BATCH; i++) more[i] = piece_chunk(a, k + i);
@@ -176,10 +221,15 @@ INLINE void put_edge(const GroupNormParams &p, const Piece &a, float edge) {
 }
 
 // A piece, but for what is before chunk `front`. Chunks that were read last come first: they may still be in L2.
-INLINE void held_put(const GroupNormParams &p, const Piece &a, bool whole, int front, float edge, int kind, int in) {
+INLINE void held_put(const GroupNormParams &p, const Piece &a, const Own *own, bool whole, int front, float edge, int kind, int in) {
   Channel c = {0, 0, {0, 0}};
+  int held = a.kept + a.own;
+  if (own)
+#pragma unroll
+    for (int i = 0; i < GROUP_NORM_OWN; i++)
+      if (i < a.own) put_one(p, a, c, a.kept + i, own->v[i], kind, in);
 #pragma unroll 1
-  for (int k = a.kept + (a.count - a.kept + PIECE_BATCH - 1) / PIECE_BATCH * PIECE_BATCH; !whole && k > a.kept;) {
+  for (int k = held + (a.count - held + PIECE_BATCH - 1) / PIECE_BATCH * PIECE_BATCH; !whole && k > held;) {
     Vec v[PIECE_BATCH];
     k -= PIECE_BATCH, c.end = 0;
 #pragma unroll
@@ -209,10 +259,11 @@ INLINE char *group_of(const GroupNormParams &p, uint64_t row, int in, int *head)
 }
 
 // A part in shared memory, on its way: held_stats waits for it.
-INLINE Piece part_piece(const GroupNormParams &p, uint64_t row, uint32_t part, int head, int in, uint4 *memory) {
+INLINE Piece part_piece(const GroupNormParams &p, uint64_t row, uint32_t part, int head, int in, Own *own, uint4 *memory) {
   int64_t begin = part_begin(p.parts, part, head, p.n), end = part_begin(p.parts, part + 1, head, p.n);
-  Piece a = piece_of(p, row, begin, end, in, memory);
+  Piece a = piece_of(p, row, begin, end, in, own != nullptr, memory);
   piece_fill(a);
+  if (own) piece_fill_own(a, *own);
   piece_ahead(p, a, in);
   piece_affines(p, a, row, begin, end);
   return a;
@@ -250,11 +301,11 @@ INLINE void group_cluster(const GroupNormParams &p, int in, int kind, GroupShare
   if (row >= p.parts.rows && alone) return;
   row = min(row, p.parts.rows - 1); // a cluster that is one too many does what the last does
   group_of(p, row, in, &head);
-  Piece a = part_piece(p, row, (uint32_t)rank, head, in, memory);
+  Piece a = part_piece(p, row, (uint32_t)rank, head, in, nullptr, memory);
   float edge = piece_edge(a, kind);
-  Stats s = held_stats(a, true, edge, kind, in, &shared->room[0]);
+  Stats s = held_stats(a, nullptr, true, edge, kind, in, &shared->room[0]);
   piece_scale(p, a, alone ? s : stats_cluster(p, head, s, &shared->exchange));
-  held_put(p, a, true, 0, edge, kind, in);
+  held_put(p, a, nullptr, true, 0, edge, kind, in);
 }
 
 // ---- Blocks all over the GPU hold it
@@ -262,16 +313,18 @@ INLINE void group_cluster(const GroupNormParams &p, int in, int kind, GroupShare
 INLINE void part_hold(const GroupNormParams &p, Part at, int in, int kind, GroupShared *shared, uint4 *memory) {
   int head;
   unsigned long long *posts = posts_of(group_of(p, at.row, in, &head));
-  Piece a = part_piece(p, at.row, at.part, head, in, memory);
+  Own own;
+  Piece a = part_piece(p, at.row, at.part, head, in, &own, memory);
   float edge = piece_edge(a, kind);
-  Stats s = held_stats(a, false, edge, kind, in, &shared->room[0]);
+  Stats s = held_stats(a, &own, false, edge, kind, in, &shared->room[0]);
+  own_keep(own);
   if (threadIdx.x == 0) post(p.parts, posts, at.part, make_float2(s.mean, s.squares));
   float2 v;
   bool there = posts_take(p.parts, posts, p.parts.polls, &v);
   if (threadIdx.x == 0) part_tell(p.parts, posts, at.part, there ? PART_READ : PART_LEFT);
   if (!there) return;
   piece_scale(p, a, stats_block(part_stats(p, threadIdx.x, head, v), (float)p.n, &shared->room[1]));
-  held_put(p, a, false, at.part ? 0 : p.parts.front, edge, kind, in);
+  held_put(p, a, &own, false, at.part ? 0 : p.parts.front, edge, kind, in);
 }
 
 // Writes what blocks have given up.
@@ -288,14 +341,14 @@ INLINE void part_last(const GroupNormParams &p, uint64_t row, int in, int kind, 
     if (!start && !shared->left[part]) continue;
     int64_t begin = start ? 0 : part_begin(p.parts, part, head, p.n);
     int64_t end = start ? head + p.parts.front * (16 / in) : part_begin(p.parts, part + 1, head, p.n);
-    Piece a = piece_of(p, row, begin, end, in, memory);
+    Piece a = piece_of(p, row, begin, end, in, false, memory);
     piece_fill(a);
     piece_affines(p, a, row, begin, end);
     float edge = piece_edge(a, kind);
     piece_scale(p, a, s);
     wait_for_fetches();
     __syncthreads(); // for weights and biases
-    held_put(p, a, false, part ? 0 : p.parts.front, edge, kind, in);
+    held_put(p, a, nullptr, false, part ? 0 : p.parts.front, edge, kind, in);
     __syncthreads();
   }
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "kernels/common.h"
 #include "kernels/group_norm/group_norm.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
@@ -9,13 +10,15 @@
 #include "ops/parts.h"
 
 // For elements of 2 bytes and of 4: any group; and those of kernels/group_norm/pieces.cuh.
-enum { HELD_2, HELD_4, CLUSTER_2, CLUSTER_4, PARTS_2, PARTS_4, KERNELS };
+enum { HELD_2, HELD_4, CLUSTER_2, CLUSTER_4, PARTS_F, PARTS_H, PARTS_B, KERNELS };
 static const char *const kernel_names[KERNELS] = {"sol_group_norm_2",         "sol_group_norm_4",
                                                   "sol_group_norm_2_cluster", "sol_group_norm_4_cluster",
-                                                  "sol_group_norm_2_parts",   "sol_group_norm_4_parts"};
+                                                  "sol_group_norm_f_parts",   "sol_group_norm_h_parts",
+                                                  "sol_group_norm_b_parts"};
 enum { PIECE_SHARED = (64 << 10) + 8 * GROUP_NORM_AFFINES + (8 << 10) };
 static const uint32_t kernel_shared[KERNELS] = {GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED,
-                                                PIECE_SHARED,      PIECE_SHARED,      PIECE_SHARED};
+                                                PIECE_SHARED,      PIECE_SHARED,      PIECE_SHARED,
+                                                PIECE_SHARED};
 
 static SolDtype out_of(const SolGroupNorm *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -129,11 +132,26 @@ static void plan_held(const SolContext *ctx, const SolGroupNorm *a, GroupNormPar
   p->held.shared = (int32_t)l->shared;
 }
 
+// Shared memory of a block of which three fit an SM of 228 KiB, beside what the kernel has of its own.
+enum { THIRD = (228 << 10) / PARTS_BLOCKS - (2 << 10), TURN = 16 * PARTS_THREADS, MOST_TURNS = THIRD / TURN };
+
+// Turns of a block's threads whose chunks are in shared memory, beside so many weights and biases.
+static int64_t turns_of(int64_t affines) {
+  return (THIRD - 8 * affines) / TURN;
+}
+
+// Bytes that a part of a group all over the GPU has: in shared memory and in registers.
+static int64_t held_of(int64_t s, int in) {
+  int64_t most = (MOST_TURNS + GROUP_NORM_OWN) * TURN / in;
+  return (turns_of(cpu_min(most / s + 3, GROUP_NORM_AFFINES)) + GROUP_NORM_OWN) * TURN - 1024;
+}
+
 // Groups of kernels/group_norm/pieces.cuh: a block or a cluster each, or blocks all over the GPU. False: they are not such.
 static bool plan_pieces(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int64_t per = 16 / in, bytes = p->n * in, rows = a->batch * a->groups;
-  int64_t blocks = parts_cluster(ctx, bytes), parts = blocks ? blocks : parts_count(ctx, bytes);
+  int64_t blocks = parts_cluster(ctx, bytes, PARTS_SHARED);
+  int64_t parts = blocks ? blocks : parts_count(ctx, bytes, held_of(a->s, in));
   if (!p->alike || bytes <= 16 * SHORT || a->s < per || !parts || (!blocks && a->y == a->x)) return false;
   p->parts = parts_shape(a->y, rows, p->n, in, out, parts);
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
@@ -148,9 +166,13 @@ static bool plan_pieces(const SolContext *ctx, const SolGroupNorm *a, GroupNormP
     ops_grid(l->grid, (uint64_t)rows * p->parts.parts, 1);
   }
   p->ahead = AHEAD;
-  p->turns = (int32_t)cpu_min(ops_ceil_div(longest / per, l->block), PARTS_SHARED / (16 * l->block));
+  int64_t turns = blocks ? PARTS_SHARED / (16 * l->block) : turns_of(affines);
+  p->turns = (int32_t)cpu_min(ops_ceil_div(longest / per, l->block), turns);
   l->shared = (uint32_t)(p->turns * (int32_t)l->block * 16 + affines * 8);
-  l->kernel = (blocks ? CLUSTER_2 : PARTS_2) + (in == 4);
+  l->kernel = blocks                   ? CLUSTER_2 + (in == 4)
+              : p->x_kind == KIND_FP32 ? PARTS_F
+              : p->x_kind == KIND_FP16 ? PARTS_H
+                                       : PARTS_B;
   return true;
 }
 

@@ -18,7 +18,8 @@ typedef struct Rule {
 } Rule;
 
 #define SHORT_ROWS                                                                                           \
-  {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1}, {32, NORM_f_lanes16, 2, 16, 1}, {               \
+  {4, NORM_f_lanes2, 2, 2, 1}, {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1},                    \
+      {32, NORM_f_lanes16, 2, 16, 1}, {                                                                      \
     64, NORM_f_lanes32, 2, 32, 1                                                                             \
   }
 // last: threads per block for the longest rows, of which a block has up to HELD_CHUNKS.
@@ -95,7 +96,7 @@ static const Rule odd_blocks2_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1}
                                          ODD_ROWS(NORM_ODD_f_block_blocks, 3, 384)};
 
 enum {
-  PER_TYPE = NORM_h_lanes4,
+  PER_TYPE = NORM_h_lanes2,
   ODD_PER_TYPE = NORM_ODD_h_warp - NORM_ODD_f_warp,
   SHARING = 128,                // threads of a block with several rows
   BIG_BYTES = HELD_CHUNKS * 16, // the most shared memory of a block
@@ -104,7 +105,7 @@ enum {
   AHEAD_FROM = 8 << 20,
   SPLIT_CHUNKS = 512, // rows longer than this get several blocks,
   SPLIT_BLOCKS = 64,  // if those are no more than this in all
-  TINY_CHUNKS = 3,    // shorter rows would leave most of the lanes that share them idle
+  TINY_CHUNKS = 1,    // shorter rows would leave most of the lanes that share them idle
   SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
@@ -121,9 +122,13 @@ enum {
   SHARED_NARROW = NARROW_SHARED,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
+  SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
-  SHARED_SPREAD = 72 << 10
+  SHARED_SPREAD = 72 << 10 // of which three fit an SM
 };
+enum {
+  SPREAD_BYTES = SHARED_SPREAD - 1024
+}; // that a block has of a row all over the GPU: more of them run at a time, or fewer are needed
 #define NORM(T, name, how, number) SHARED_##how,
 const uint32_t norm_shared[NORM_ALL] = {
 #include "kernels/norm.def"
@@ -271,7 +276,7 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
                                     [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
                                     [NARROW_Y] = {p->y, p->y_stride, out, false},
                                     [NARROW_SECOND] = {p->second, p->second_stride, in, false}};
-  int64_t most = call->layer ? NORM_NARROW_LAYER : NORM_NARROW_BYTES;
+  int64_t most = call->layer ? NORM_NARROW_LAYER : p->residual ? NORM_NARROW_PAIR : NORM_NARROW_BYTES;
   bool held = in == 2 && norm_narrow_held(t, p->n) <= most;
   if (p->scaling == NORM_SCALE_BLOCK || !(narrow_holds(p->n, NARROW_NORM) || held)) return false;
   if (!norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, l)) return false;
@@ -281,11 +286,11 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
 
 // Long rows in the shared memory of a block, a cluster or of blocks all over the GPU; false: they are too long, or in place.
 static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, OpsLaunch *l) {
-  int64_t bytes = p->n * in, blocks = parts_cluster(ctx, bytes), parts = blocks;
+  int64_t bytes = p->n * in, blocks = parts_cluster(ctx, bytes, PARTS_SHARED), parts = blocks;
   p->all_over = !blocks;
   bool over_input =
       p->y == p->x || p->y == p->residual || p->y == p->second; // what is posted would be in the way
-  if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes);
+  if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes, SPREAD_BYTES);
   if (!parts) return false;
   // To fp8 rows are cut at blocks of 128 columns.
   int64_t n = out == 1 ? ops_ceil_div(p->n, 128 * parts) * 128 * parts : p->n;
@@ -299,6 +304,43 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
     ops_grid(l->grid, p->m * p->parts.parts, 1);
   }
   l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in + 32, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
+  return true;
+}
+
+// How many rows a block has, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last should end
+// together.
+static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
+  uint64_t least = UINT64_MAX;
+  int32_t best = 1;
+  for (uint64_t rows = 1; rows <= most; rows++) {
+    uint64_t apart = rows * NORM_ALIKE, blocks = (m + apart - 1) / apart * NORM_ALIKE;
+    uint64_t cost = (blocks + at_a_time - 1) / at_a_time * (rows + 1);
+    if (cost < least) least = cost, best = (int32_t)rows;
+  }
+  return best;
+}
+
+// Rows that norm_layer.cuh's "rows" take: 16-bit, one type throughout, input and output alike.
+static bool is_alike(const NormCall *call, int kind) {
+  const NormParams *p = &call->p;
+  return call->layer && kind != KIND_FP32 && is_plain(call, kind) &&
+         ((uintptr_t)p->x - (uintptr_t)p->y) % 16 == 0 && (p->x_stride - p->y_stride) % 16 == 0;
+}
+
+// A block or a cluster has several of such rows. False: they are too short, or too long.
+static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
+  enum { LEAST = 448, MOST_BLOCKS = 4, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
+  int64_t chunks = ops_ceil_div(p->n, 8), blocks = 1;
+  while (chunks > NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
+  if (p->n <= LEAST || blocks > MOST_BLOCKS) return false;
+  int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
+  int64_t at_a_time = ops_ceil_div(ctx->sms * (NORM_ROWS_RUNNING / threads), blocks);
+  p->rows = rows_of_block(p->m, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
+  p->cluster_bits = bits_of(blocks);
+  l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks;
+  l->shared = l->block * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16;
+  uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
+  ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
   return true;
 }
 
@@ -330,6 +372,10 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (all <= TINY_CHUNKS) rule = NULL;
   if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
+  if (!rule && unaligned && clusters && is_alike(call, kind) && plan_rows(ctx, p, &l)) {
+    l.kernel = type * PER_TYPE + NORM_f_rows;
+    return ops_launch(ctx, def, &l, stream);
+  }
   if (!rule && unaligned && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;

@@ -5,12 +5,12 @@
 #include "kernels/norm.h"
 #include "ops/narrow.h"
 
-// The longest rows, all that is held of them together; those of layernorm, whose other kernels for such rows have
+// The longest rows, all that is held of them together; those of two inputs; those of layernorm, whose other kernels for such rows have
 // most to do. Of 16-bit types: in fp32 the other kernels are at light from 256 elements on.
-enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_LAYER = 2048 };
-// Bytes of x, and of all that is held, that a lane has of a row at most: what a lane does for a row beside its
+enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_PAIR = 1440, NORM_NARROW_LAYER = 2048 };
+// Bytes of all that is held that a lane has of a row at most: what a lane does for a row beside its
 // elements is some hundred instructions, so lanes are few.
-enum { NORM_LANE_BYTES = 256, NORM_LANE_HELD = 480 };
+enum { NORM_LANE_BYTES = 256 };
 
 static inline int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
   return t->at ? n * t->size : 0;
@@ -36,10 +36,10 @@ static inline int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
 // How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
 // different banks. It depends on sizes and strides alone.
 static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
-  int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n), held = norm_narrow_held(t, n);
+  int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n);
   int64_t banks = norm_narrow_apart(&t[NARROW_X], n) ? 4 : norm_lowest_bit(bytes) / 4;
   int bits = 0;
-  while (bits < NARROW_NORM && (bytes > NORM_LANE_BYTES << bits || held > NORM_LANE_HELD << bits)) bits++;
+  while (bits < NARROW_NORM && norm_narrow_held(t, n) > NORM_LANE_BYTES << bits) bits++;
   while (1 << bits < banks && bytes / 4 >= INT64_C(16) << bits) bits++;
   return bits;
 }
@@ -104,6 +104,12 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
   for (int i = 0; i < NARROW_TENSORS; i++)
     if (norm_narrow_bytes(&t[i], n) > width) width = norm_narrow_bytes(&t[i], n);
   s->n = (int32_t)n, s->lane_bits = norm_narrow_lanes(t, n);
+  // More lanes to a row where the rows of one turn of the block's threads are more than its shared memory.
+  for (;; s->lane_bits++) {
+    s->rows = NARROW_THREADS >> s->lane_bits;
+    if (norm_narrow_places(t, vectors, s, how) <= NARROW_SHARED) break;
+    if (s->lane_bits == NARROW_NORM) return false;
+  }
   uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NARROW_SPAN / ((uint64_t)width * turn);
   uint64_t least = (8 * (uint64_t)vectors + turn - 1) / turn; // rows that pay for the vectors
   uint64_t few = m / (turn * 4 * (uint64_t)ctx->sms);         // turns that leave four blocks an SM
@@ -112,7 +118,6 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
   if (!turns) turns = 1;
   do s->rows = (int32_t)(turn * turns), l->shared = norm_narrow_places(t, vectors, s, how);
   while (l->shared > NARROW_SHARED && --turns);
-  if (!turns) return l->shared = 0, false;
   norm_narrow_launch(t, m, NARROW_THREADS, s, how, l);
   return true;
 }

@@ -5,27 +5,26 @@
 #include "kernels/parts.h"
 #include "ops/operation.h"
 
-enum { PARTS_SHARED = 64 << 10 }; // bytes that a block holds at most
+enum { PARTS_SHARED = 64 << 10 }; // bytes of shared memory that a part has at most
 
-// Into how many parts a row of so many bytes is cut: they have 64 KiB, or as much more as makes no more of them than a block has threads and
+// Into how many parts a row of so many bytes is cut: they have `held` bytes, or as much more as makes no more of them than a block has threads and
 // than run at a time. 0: this GPU has no such kernels.
-static inline int64_t parts_count(const SolContext *ctx, int64_t bytes) {
-  int64_t most = (int64_t)ctx->sms * 2, parts = ops_ceil_div(bytes, PARTS_SHARED);
+static inline int64_t parts_count(const SolContext *ctx, int64_t bytes, int64_t held) {
+  int64_t most = (int64_t)ctx->sms * 2, parts = ops_ceil_div(bytes, held);
   if (ctx->cc < 80) return 0;
   if (most > PARTS_MOST) most = PARTS_MOST;
   return parts < most ? parts : most;
 }
 
 // The same where all of a row is to be held; 0 where that is too much.
-static inline int64_t parts_held(const SolContext *ctx, int64_t bytes) {
-  int64_t parts = parts_count(ctx, bytes);
-  return parts * PARTS_SHARED >= bytes ? parts : 0;
+static inline int64_t parts_held(const SolContext *ctx, int64_t bytes, int64_t held) {
+  int64_t parts = parts_count(ctx, bytes, held);
+  return parts * held >= bytes ? parts : 0;
 }
 
-// Blocks of a cluster, each with up to 64 KiB of a row; 0: that is too many.
-static inline int64_t parts_cluster(const SolContext *ctx, int64_t bytes) {
-  int64_t most = ctx->cc >= 90 ? 16 : 1, blocks = 1;
-  while (blocks <= most && bytes > PARTS_SHARED * blocks) blocks *= 2;
+// Blocks of a cluster, each with up to `held` bytes of a row; 0: that is too many.
+static inline int64_t parts_cluster(const SolContext *ctx, int64_t bytes, int64_t held) {
+  int64_t most = ctx->cc >= 90 ? 16 : 1, blocks = ops_ceil_div(bytes, held);
   return blocks <= most ? blocks : 0;
 }
 
