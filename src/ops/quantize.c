@@ -223,7 +223,7 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8 };
   int in = ops_size(a->dtype);
-  int64_t bytes = a->n * in, parts = bytes > MOST * HELD_SHARED ? parts_held(ctx, bytes) : 0;
+  int64_t bytes = a->n * in, parts = bytes > MOST * HELD_SHARED ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
   if (!parts) {
     p->held = held_blocks(ctx, a->m, ops_ceil_div(a->n, 16 / in), OF_BLOCK, MOST, EACH, l);
     return KERNEL_HELD;

@@ -273,7 +273,7 @@ static bool plan_chunks(const SolSiluMul *a, Shape s, SiluParams *p, OpsLaunch *
 // GPU has no such kernel, or does not hold a row.
 static bool plan_parts(const SolContext *ctx, const SolSiluMul *a, Shape s, SiluParams *p, OpsLaunch *l) {
   enum { FLOAT = 4, TURNS = 2048 }; // TURNS: columns, two turns of fp32, one of 2-byte elements
-  int64_t parts = parts_held(ctx, (a->n + s.per) * FLOAT), whole = TURNS * 2 * parts;
+  int64_t parts = parts_held(ctx, (a->n + s.per) * FLOAT, PARTS_SHARED), whole = TURNS * 2 * parts;
   if (!parts) return false;
   p->parts = parts_shape(a->y, a->m, ops_ceil_div(a->n + s.per, whole) * whole, FLOAT, 1, parts);
   p->spread = (Spread){.length = a->n, .last = a->m - 1};

@@ -248,7 +248,7 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
 // Rows that no cluster holds, in parts all over the GPU. False: they are not, or the output may not be used for posts.
 static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   enum { ENOUGH = 1 << 20 }; // bytes: clusters are faster up to here
-  int64_t bytes = p->n * in, parts = bytes > ENOUGH ? parts_held(ctx, bytes) : 0;
+  int64_t bytes = p->n * in, parts = bytes > ENOUGH ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
   l->kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
   if (!parts || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
   p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
