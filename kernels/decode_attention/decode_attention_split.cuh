@@ -7,8 +7,7 @@
 #ifndef SOL_KERNELS_DECODE_ATTENTION_SPLIT_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_SPLIT_CUH
 
-#include "decode_attention/decode_attention_items.cuh"
-#include "mma.cuh"
+#include "decode_attention/decode_attention_combine.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
@@ -198,7 +197,7 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
 
   // ---- results ----
 
-  // The only part of its sequence is finished; of more, the combining kernel does that.
+  // The only part of its sequence is finished; of more, the last to be done adds up all.
   static __device__ __forceinline__ void finish(const DecodeParams &p, const Item &item, const float (&o)[O_TILES][4], const Softmax &x, int top) {
     int lane = threadIdx.x % 32, first = warp_of() * COLUMNS;
 #pragma unroll
@@ -273,9 +272,10 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
       Item done = now;
       next(plan, p, &now);
       starts = now.index != done.index;
-      if (starts)
+      if (!starts) continue;
 #pragma unroll
-        for (int m = 0; m < TALL; m++) finish(p, done, o[m], x[m], first_row() + m * DECODE_ROWS);
+      for (int m = 0; m < TALL; m++) finish(p, done, o[m], x[m], first_row() + m * DECODE_ROWS);
+      decode_join_heads<V, THREADS / 32>(p, done, done.tile * ROWS, ROWS, kind_of(p));
     }
     copy_wait<0>();
   }
