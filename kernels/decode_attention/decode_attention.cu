@@ -16,7 +16,7 @@
 #define DECODE(...)
 #endif
 #define HEADS(kind, fp8, d, tiles, keys, warps, stages)                                                      \
-  DECODE(kind##_##fp8##_##d##_##tiles, DECODE_WARPS_ON(__CUDA_ARCH__ / 10, warps) * 32, 1,                    \
+  DECODE(kind##_##fp8##_##d##_##tiles, DECODE_HEADS_THREADS(DECODE_WARPS_ON(__CUDA_ARCH__ / 10, warps)), 1,                  \
          DecodeWarps<kind, fp8, d, tiles, keys, DECODE_WARPS_ON(__CUDA_ARCH__ / 10, warps), DECODE_RING_ON(__CUDA_ARCH__ / 10, stages)>)
 #define LATENT(kind, fp8) DECODE(latent_##kind##_##fp8, DECODE_THREADS, 1, DecodeSplit<kind, fp8, 1, 1>)
 #define MANY(kind, fp8)                                                                                      \

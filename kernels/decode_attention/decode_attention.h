@@ -38,10 +38,12 @@ typedef struct DecodeParams {
 // Blocks whose warps have tokens of their own: before sm_90, where there may be no more than 99 KiB of shared memory, they have half the warps and two stages.
 #define DECODE_WARPS_ON(cc, warps)   ((cc) >= 90 ? (warps) : (warps) / 2)
 #define DECODE_RING_ON(cc, stages)   ((cc) >= 90 ? (stages) : 2)
+#define DECODE_COPIERS 2 // warps that copy
+#define DECODE_HEADS_THREADS(warps) (((warps) + 1 + DECODE_COPIERS) * 32)
 #define DECODE_LEAST_SHARED (99 << 10)
-// Their shared memory: rings; largest scores and weights at a part's end; barriers and what the part is; the sequences' parts.
+// Their shared memory: rings; largest scores and weights at a part's end; barriers; the sequences' parts.
 #define DECODE_HEADS_SHARED(tiles, d, bytes, keys, warps, stages)                                            \
-  ((warps) * ((stages) * 2 * (keys) * (d) * (bytes) + 8 * (tiles) * 2 * 4) + 32 + (DECODE_SEQUENCES + 16) * 4)
+  ((warps) * ((stages) * (2 * (keys) * (d) * (bytes) + 20) + 8 * (tiles) * 2 * 4) + 16 + (DECODE_SEQUENCES + 24) * 4)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

@@ -21,7 +21,7 @@ INLINE void decode_flag(const DecodeParams &p, int64_t part, unsigned long long 
 
 // Lane l has columns l, l + 32 and so on. Every sum goes over the parts in their order.
 template <int V> struct DecodeCombine {
-  enum { EACH = V / 32, COUNT = EACH > 8 ? 2 : 32 / EACH }; // COUNT: parts on their way at a time
+  enum { EACH = V / 32, COUNT = 64 / EACH < 32 ? 64 / EACH : 32 }; // COUNT: parts on their way at a time
 
   static __device__ __forceinline__ void load(const DecodeParams &p, float (&x)[COUNT][EACH], int64_t first, int count) {
 #pragma unroll
@@ -34,6 +34,7 @@ template <int V> struct DecodeCombine {
   // The largest score of all parts. A part that sees nothing has -infinity, and a weight of 0.
   static __device__ __forceinline__ float most_of(const DecodeParams &p, int64_t first, int parts) {
     float m = -INFINITY;
+#pragma unroll 1
     for (int i = threadIdx.x % 32; i < parts; i += 32) m = fmaxf(m, __ldcg(p.mosts + first + i));
 #pragma unroll
     for (int o = 16; o; o /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, o));
@@ -46,6 +47,7 @@ template <int V> struct DecodeCombine {
     float x[COUNT][EACH], sum[EACH] = {}, weight = 0, times = 0, weighed = 0;
     load(p, x, first, parts);
     float most = most_of(p, first, parts), base = most == -INFINITY ? 0 : most;
+#pragma unroll 1
     for (int at = 0; at < parts; at += COUNT) {
       if (at) load(p, x, first + at, parts - at);
       if (at % 32 == 0 && at + lane < parts) {
@@ -68,32 +70,41 @@ template <int V> struct DecodeCombine {
   }
 };
 
-// By a warp, when sums, largest score and weight of a head's part are in memory, for which its lanes' stores or a barrier's come before. Of
-// parts that end at the same time more than one may find all flags set: they write the same bits. The flags are taken back, so that the
-// same launch can be repeated.
-template <int V> INLINE void decode_join(const DecodeParams &p, int b, int head, int part, int parts, int kind) {
+// By a warp, when sums, largest score and weight of a part are in memory for heads `head`, head + step and so on before `end`: by its own
+// stores, or others' before a barrier. Of parts that end at the same time more than one may find all flags set: they write the same bits. The flags are
+// taken back, so that the same launch can be repeated.
+template <int V> INLINE void decode_join(const DecodeParams &p, int b, int part, int parts, int head, int end, int step, int kind) {
   int lane = threadIdx.x % 32;
-  int64_t first = ((int64_t)b * p.heads + head) * p.parts;
+  int64_t row = (int64_t)b * p.heads;
   __threadfence();
   __syncwarp();
-  if (lane == 0) decode_flag(p, first + part, p.sign);
+#pragma unroll 1
+  for (int i = head + lane * step; i < end; i += 32 * step) decode_flag(p, (row + i) * p.parts + part, p.sign);
   __syncwarp();
   __threadfence(); // of two parts one at least sees the other's flag
-  bool all = true;
-  for (int i = lane; i < parts; i += 32) all = decode_flagged(p, first + i) && all;
-  if (!__all_sync(~0u, all)) return;
-  __threadfence();
-  DecodeCombine<V>::add_up(p, b, head, parts, kind);
-  for (int i = lane; i < parts; i += 32) decode_flag(p, first + i, 0);
+#pragma unroll 1
+  for (; head < end; head += step) {
+    int64_t first = (row + head) * p.parts;
+    bool all = true;
+#pragma unroll 1
+    for (int i = lane; i < parts; i += 32) all = decode_flagged(p, first + i) && all;
+    if (!__all_sync(~0u, all)) continue;
+    __threadfence();
+    DecodeCombine<V>::add_up(p, b, head, parts, kind);
+#pragma unroll 1
+    for (int i = lane; i < parts; i += 32) decode_flag(p, first + i, 0);
+  }
 }
 
-// By a block, for `heads` from `head` on, all of whose threads have stored their share.
-template <int V, int WARPS> INLINE void decode_join_heads(const DecodeParams &p, const DecodeItem &item, int in_group, int heads, int kind) {
-  if (item.parts < 2) return;
+// By a block that has stored all its items, tiles of `rows` heads. A function of its own, whose registers are not the kernel's loop's.
+template <int V, int WARPS> __device__ __noinline__ void decode_join_items(DecodePlan plan, const DecodeParams &p, int rows, int kind) {
   __threadfence();
   __syncthreads();
-  for (int i = threadIdx.x / 32; i < heads && in_group + i < p.group; i += WARPS)
-    decode_join<V>(p, item.b, item.kv * p.group + in_group + i, item.part, item.parts, kind);
+  for (DecodeItem item = decode_find(plan, p, plan.begin); item.index < plan.end; decode_next(plan, p, &item)) {
+    int first = item.kv * p.group, head = first + item.tile * rows;
+    if (item.parts > 1)
+      decode_join<V>(p, item.b, item.part, item.parts, head + threadIdx.x / 32, min(head + rows, first + p.group), WARPS, kind);
+  }
 }
 #endif
 

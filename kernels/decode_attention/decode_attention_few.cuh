@@ -177,7 +177,6 @@ template <int KIND> struct DecodeFew {
       if (item.parts > 1) p.mosts[part] = x.most[h], p.weights[part] = sum;
       else if (p.lse) p.lse[row] = log_sum(x.most[h], 1, sum);
     }
-    decode_join_heads<V, WARPS>(p, item, item.tile * ROWS, ROWS, KIND);
   }
 
   // ---- all of it ----
@@ -228,6 +227,7 @@ template <int KIND> struct DecodeFew {
       decode_next(plan, p, &now);
     }
     copy_wait<0>();
+    decode_join_items<V, WARPS>(plan, p, ROWS, KIND);
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {

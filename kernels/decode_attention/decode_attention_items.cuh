@@ -43,7 +43,7 @@ INLINE int decode_parts(const DecodeParams &p, int length) {
 // Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES + 1 of them, after which there is
 // room for the warps' sums. Returns the sum of all.
 template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count, bool early) {
-  enum { EACH = DECODE_SEQUENCES / THREADS };
+  enum { EACH = (DECODE_SEQUENCES + THREADS - 1) / THREADS };
   int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES + 1;
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
@@ -66,7 +66,8 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
     all += warps[w];
   }
 #pragma unroll
-  for (int i = 0; i < EACH; i++) before[threadIdx.x * EACH + i] = at + mine[i];
+  for (int i = 0; i < EACH; i++)
+    if (threadIdx.x * EACH + i < DECODE_SEQUENCES) before[threadIdx.x * EACH + i] = at + mine[i];
   if (threadIdx.x == 0) before[DECODE_SEQUENCES] = all;
   __syncthreads();
   return all;

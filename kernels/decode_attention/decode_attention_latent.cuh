@@ -160,7 +160,6 @@ template <int KIND> struct DecodeLatent {
         else store_one(p.o, to + column, KIND, value);
       }
     }
-    decode_join_heads<V, THREADS / 32>(p, item, item.tile * ROWS, ROWS, KIND);
   }
 
   // ---- all of it ----
@@ -197,6 +196,7 @@ template <int KIND> struct DecodeLatent {
       decode_next(plan, p, &now);
     }
     copy_wait<0>();
+    decode_join_items<V, THREADS / 32>(plan, p, ROWS, KIND);
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {

@@ -275,9 +275,9 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
       if (!starts) continue;
 #pragma unroll
       for (int m = 0; m < TALL; m++) finish(p, done, o[m], x[m], first_row() + m * DECODE_ROWS);
-      decode_join_heads<V, THREADS / 32>(p, done, done.tile * ROWS, ROWS, kind_of(p));
     }
     copy_wait<0>();
+    decode_join_items<V, THREADS / 32>(plan, p, ROWS, kind_of(p));
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {

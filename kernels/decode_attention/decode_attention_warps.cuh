@@ -1,6 +1,6 @@
-// Decode attention for heads of 64, 128 and 256. A warp has tokens of its own: tiles of their K and V come by asynchronous copies into a
-// ring in shared memory that no other warp sees, with no barrier on the way, so that what an SM has on its way from memory depends on the
-// ring's length alone, and goes on over the ends of items. At an item's end the warps add up what they have, through shared memory.
+// Decode attention for heads of 64, 128 and 256. Some warps multiply, each with tokens of its own; two copy tiles of the others' K and V into rings
+// in shared memory, so that what an SM has on its way from memory depends on the rings' length alone, and goes on over the ends of items; one
+// adds up the sums that the others leave in shared memory at an item's end, and does what waits for memory then.
 //
 // Scores are K Q^T, 16 tokens by 8 heads, and O^T is V^T P^T, so that with few heads little is wasted. In a product of 16 tokens lane
 // (g, c), g = lane / 4, has of K tokens g and g + 8, of each 16 bytes in every 64: the order of a row's elements is the same for Q,
@@ -13,13 +13,15 @@
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 // KIND: of the products; FP8: the cache is, and the products are of fp16, which holds every value of it, and Q and O may be either
-// (p.kind). D: elements of a head. TILES: of 8 heads. KEYS: tokens of a warp's tile; WARPS: of a block; STAGES: tiles of a warp's ring.
+// (p.kind). D: elements of a head. TILES: of 8 heads. KEYS: tokens of a warp's tile; WARPS: of a block, that multiply; STAGES: tiles of a warp's ring.
 template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> struct DecodeWarps {
   enum {
     BYTES = FP8 ? 1 : 2,
     ROW = D * BYTES,
     PIECES = ROW / 16, // of 16 bytes
-    THREADS = WARPS * 32,
+    COPIERS = DECODE_COPIERS,
+    THREADS = (WARPS + 1 + COPIERS) * 32,
+    MINE = WARPS / COPIERS, // rings of a warp that copies
     HEADS = TILES * 8,
     GROUPS = KEYS / 16,
     K_PIECES = ROW / 64,
@@ -38,9 +40,9 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
   struct Shared {
     Stage ring[WARPS][STAGES];
     float most[WARPS][HEADS], sum[WARPS][HEADS]; // of an item, by each warp
-    uint64_t full, free; // barriers: all warps have left their sums of an item; all have read what they add up
-    int item[4];         // its sequence, part, parts, tile of all heads
-    int before[DECODE_SEQUENCES + 16];
+    uint64_t copied[WARPS][STAGES], empty[WARPS][STAGES], full, free; // barriers; full, free: all have left their sums of an item; they have been read
+    uint32_t there[WARPS][STAGES];                                    // which tokens are
+    int before[DECODE_SEQUENCES + 24];
   };
   struct State {
     float o[TILES][O_TILES][4], most[TILES][2], sum[TILES][2];
@@ -48,6 +50,10 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
   static constexpr uint32_t ALL = KEYS == 32 ? ~0u : 0xffffu; // tokens of a tile
   typedef Vec Queries[TILES][ROUNDS];
 
+  static __device__ __forceinline__ Shared *shared(void) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    return (Shared *)memory;
+  }
   static __device__ __forceinline__ int kind_of(const DecodeParams &p) {
     return FP8 ? p.kind : KIND;
   }
@@ -84,6 +90,23 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     }
   }
 
+  // ---- barriers ----
+
+  // All lanes' accesses of shared memory come before.
+  static __device__ __forceinline__ void arrive_one(uint64_t *bar) {
+    asm volatile("{.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];}" ::"r"(tile_address(bar)) : "memory");
+  }
+  static __device__ __forceinline__ void arrive(uint64_t *bar) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) arrive_one(bar);
+  }
+  static __device__ __forceinline__ void wait_phase(uint64_t *bar, uint32_t phase) {
+    asm volatile("{.reg .pred done;\nAGAIN: mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;}" ::"r"(
+                     tile_address(bar)),
+                 "r"(phase & 1)
+                 : "memory");
+  }
+
   // ---- copies ----
 
   // Where a row's piece is in a tile: lanes that read at the same time find theirs in different banks.
@@ -94,27 +117,78 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     return row * ROW + (piece ^ (ROW == 64 ? (row & 4) >> 1 : row & 6)) * 16;
   }
 
-  static __device__ __forceinline__ void copy_piece(void *to, const void *cache, int64_t from, bool there, int aligned) {
-    const char *at = (const char *)cache + from;
-    if (aligned) copy_async(tile_address(to), at, there);
-    else copy_elements(tile_address(to), at, there, BYTES);
-  }
-
-  // Zeros for tokens that are not there. Returns which are.
-  static __device__ __forceinline__ uint32_t copy_tile(Stage *to, const DecodeParams &p, const DecodePlace &x) {
+  // Zeros for tokens that are not there; row: of the lane's token.
+  static __device__ __forceinline__ void copy_tile(Stage *to, const DecodeParams &p, uint32_t row) {
     enum { AT_ONCE = 32 / PIECES };
-    uint32_t row = decode_row(p, x);
     int lane = threadIdx.x % 32, piece = lane % PIECES;
-#pragma unroll 4
+    const char *k = (const char *)p.k_cache + piece * 16, *v = (const char *)p.v_cache + piece * 16;
+#pragma unroll
     for (int i = 0; i < KEYS / AT_ONCE; i++) {
       int token = i * AT_ONCE + lane / PIECES;
       uint32_t at = __shfl_sync(~0u, row, token);
-      int64_t from = at == ~0u ? 0 : (int64_t)at * ROW + piece * 16;
-      copy_piece(to->k + key_place(token, piece), p.k_cache, from, at != ~0u, p.aligned);
-      copy_piece(to->v + value_place(token, piece), p.v_cache, from, at != ~0u, p.aligned);
+      int64_t from = at == ~0u ? 0 : (int64_t)at * ROW;
+      copy_async(tile_address(to->k) + key_place(token, piece), k + from, at != ~0u);
+      copy_async(tile_address(to->v) + value_place(token, piece), v + from, at != ~0u);
     }
-    copy_commit();
-    return __ballot_sync(~0u, row != ~0u) & ALL;
+  }
+  static __device__ __noinline__ void copy_elements_of(Stage *to, const DecodeParams &p, uint32_t row) {
+    int lane = threadIdx.x % 32;
+    for (int i = 0; i < KEYS * PIECES / 32; i++) {
+      int token = (i * 32 + lane) / PIECES, piece = lane % PIECES;
+      uint32_t at = __shfl_sync(~0u, row, token);
+      int64_t from = at == ~0u ? 0 : (int64_t)at * ROW + piece * 16;
+      copy_elements(tile_address(to->k) + key_place(token, piece), (const char *)p.k_cache + from, at != ~0u, BYTES);
+      copy_elements(tile_address(to->v) + value_place(token, piece), (const char *)p.v_cache + from, at != ~0u, BYTES);
+    }
+  }
+
+  // The lane's arrival when its copies are there.
+  static __device__ __forceinline__ void arrive_copied(uint64_t *bar) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(tile_address(bar)) : "memory");
+  }
+
+  // The next tiles of the rings that this warp fills: a lane has a token of each.
+  typedef DecodePlace Places[MINE];
+  static __device__ __forceinline__ void look_up(Places &x, const DecodePlan &plan, const DecodeParams &p, DecodeItem *item, int copier) {
+#pragma unroll
+    for (int i = 0; i < MINE; i++) x[i] = decode_look_up(plan, p, *item, item->key + (i * COPIERS + copier) * KEYS + threadIdx.x % KEYS);
+    item->key += WARPS * KEYS;
+    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
+  }
+
+  struct Ring {
+    int stage = 0;
+    uint32_t phase = 0;
+    __device__ __forceinline__ void next() {
+      if (++stage == STAGES) stage = 0, phase ^= 1;
+    }
+  };
+
+  // Like what finishes items a function of its own: what the one has in registers is not in the other's way.
+  static __device__ __noinline__ Ring copy_items(DecodePlan plan, const DecodeParams &p, Ring ring, int copier) {
+    Shared *s = shared();
+    DecodeItem item = decode_find(plan, p, plan.begin);
+    Places next;
+    look_up(next, plan, p, &item, copier);
+    for (bool more = true; more; ring.next()) {
+      uint32_t rows[MINE];
+#pragma unroll
+      for (int i = 0; i < MINE; i++) rows[i] = decode_row(p, next[i]);
+      more = item.index < plan.end;
+      if (more) look_up(next, plan, p, &item, copier);
+#pragma unroll 1
+      for (int i = 0; i < MINE; i++) {
+        int warp = i * COPIERS + copier;
+        uint32_t row = i == 0 ? rows[0] : i == 1 ? rows[1 % MINE] : i == 2 ? rows[2 % MINE] : rows[3 % MINE], there = __ballot_sync(~0u, row != ~0u) & ALL;
+        wait_phase(&s->empty[warp][ring.stage], ring.phase ^ 1);
+        if (p.aligned) copy_tile(&s->ring[warp][ring.stage], p, row);
+        else copy_elements_of(&s->ring[warp][ring.stage], p, row);
+        arrive_copied(&s->copied[warp][ring.stage]);
+        if (threadIdx.x % 32 == 0) s->there[warp][ring.stage] = there;
+        arrive(&s->copied[warp][ring.stage]);
+      }
+    }
+    return ring;
   }
 
   // ---- products ----
@@ -270,19 +344,6 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
 
   // ---- results ----
 
-  // All lanes' accesses of shared memory come before.
-  static __device__ __forceinline__ void arrive(uint64_t *bar) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      asm volatile("{.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];}" ::"r"(tile_address(bar)) : "memory");
-  }
-  static __device__ __forceinline__ void wait_phase(uint64_t *bar, uint32_t phase) {
-    asm volatile("{.reg .pred done;\nAGAIN: mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;}" ::"r"(
-                     tile_address(bar)),
-                 "r"(phase & 1)
-                 : "memory");
-  }
-
   static __device__ __forceinline__ void start(State *x) {
 #pragma unroll
     for (int i = 0; i < TILES * O_TILES * 4; i++) x->o[i / (O_TILES * 4)][i / 4 % O_TILES][i % 4] = 0;
@@ -316,23 +377,13 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
       }
   }
 
-  // Leaves the warp's sums of an item, whose last tile was in `stage`.
-  static __device__ __forceinline__ void leave(Shared *s, const DecodeParams &p, const State &x, const DecodeItem &item, int stage) {
-    __syncwarp(); // the tile has been read
-    keep(s, x, min(p.group - item.tile * HEADS, HEADS), stage);
-    if (threadIdx.x == 0) s->item[0] = item.b, s->item[1] = item.part, s->item[2] = item.parts, s->item[3] = item.kv * p.tiles + item.tile;
-    arrive(&s->full);
-  }
-
-  // Adds up what the warps left of the block's item number `count`, for some of its heads. The only part of its sequence is finished; of more, the last to be
-  // done adds up all.
-  static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, uint32_t count, int stage) {
-    int lane = threadIdx.x % 32;
-    wait_phase(&s->full, count);
-    int b = s->item[0], in_sequence = s->item[1], parts = s->item[2], tile = s->item[3];
-    int kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS, heads = min(p.group - in_group, HEADS);
-    for (int head = threadIdx.x / 32; head < heads; head += WARPS) {
-      float most = -INFINITY, sum = 0, by[WARPS], o[D / 32] = {};
+  // Adds up what the warps left of an item, by one warp. The only part of its sequence is finished; of more, the last to be done adds up all.
+  static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, const DecodeItem &item, int stage) {
+    enum { WIDE = D == 64 ? 2 : 4, EACH = D / 32 / WIDE }; // columns side by side, and how often
+    int lane = threadIdx.x % 32, first = item.kv * p.group + item.tile * HEADS, heads = min(p.group - item.tile * HEADS, HEADS);
+#pragma unroll 1
+    for (int head = 0; head < heads; head++) {
+      float most = -INFINITY, sum = 0, by[WARPS], o[EACH][WIDE] = {};
 #pragma unroll
       for (int w = 0; w < WARPS; w++) most = fmaxf(most, s->most[w][head]);
       float base = most == -INFINITY ? 0 : most;
@@ -341,89 +392,105 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
 #pragma unroll
       for (int w = 0; w < WARPS; w++)
 #pragma unroll
-        for (int i = 0; i < D / 32; i++) o[i] += by[w] * s->ring[w][stage].o[head][kept_place(head, i * 32 + lane)];
-      int all = kv * p.group + in_group + head;
-      int64_t row = (int64_t)b * p.heads + all, part = row * p.parts + in_sequence;
+        for (int i = 0; i < EACH; i++) {
+          const float *from = &s->ring[w][stage].o[head][kept_place(head, (i * 32 + lane) * WIDE)];
+          float x[WIDE];
+          if (WIDE == 4) *(float4 *)x = *(const float4 *)from;
+          else *(float2 *)x = *(const float2 *)from;
+#pragma unroll
+          for (int j = 0; j < WIDE; j++) o[i][j] += by[w] * x[j];
+        }
+      int64_t row = (int64_t)item.b * p.heads + first + head, part = row * p.parts + item.part;
+      int64_t to = item.b * p.o_row + (int64_t)(first + head) * D;
       float last = sum == 0 ? 0 : p.v_scale / sum;
 #pragma unroll
-      for (int i = 0; i < D / 32; i++) {
-        if (parts > 1) p.sums[part * D + i * 32 + lane] = o[i];
-        else store_one(p.o, b * p.o_row + (int64_t)all * D + i * 32 + lane, kind_of(p), o[i] * last);
+      for (int i = 0; i < EACH * WIDE; i++) {
+        int column = (i / WIDE * 32 + lane) * WIDE + i % WIDE;
+        if (item.parts > 1) p.sums[part * D + column] = o[i / WIDE][i % WIDE];
+        else store_one(p.o, to + column, kind_of(p), o[i / WIDE][i % WIDE] * last);
       }
-      if (lane == 0 && parts > 1) p.mosts[part] = most, p.weights[part] = sum;
-      if (lane == 0 && parts == 1 && p.lse) p.lse[row] = log_sum(most, 1, sum);
+      if (lane == 0 && item.parts > 1) p.mosts[part] = most, p.weights[part] = sum;
+      if (lane == 0 && item.parts == 1 && p.lse) p.lse[row] = log_sum(most, 1, sum);
     }
     arrive(&s->free);
-    if (parts > 1)
-      for (int head = threadIdx.x / 32; head < heads; head += WARPS)
-        decode_join<D>(p, b, kv * p.group + in_group + head, in_sequence, parts, kind_of(p));
+    if (lane < WARPS) arrive_one(&s->empty[lane][stage]);
+    if (item.parts > 1) decode_join<D>(p, item.b, item.part, item.parts, first, first + heads, 1, kind_of(p));
   }
 
   // ---- all of it ----
 
-  // A lane's token of the warp's tile that comes after those looked up so far.
-  static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
-    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x / 32 * KEYS + threadIdx.x % KEYS);
-    item->key += WARPS * KEYS;
-    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
-    return x;
+  // Tiles of a warp; an empty part has one too, as for the warps that copy.
+  static __device__ __forceinline__ int tiles_of(const DecodeItem &item) {
+    return max((item.to - item.key + WARPS * KEYS - 1) / (WARPS * KEYS), 1);
   }
 
   // count: items of this block so far.
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, uint32_t &count) {
+  static __device__ __forceinline__ void multiply_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring &ring, uint32_t &count) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
-    DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
-    Stage *ring = s->ring[threadIdx.x / 32];
-    DecodePlace first[STAGES - 1], next;
-    uint32_t there[STAGES]; // which tokens are, of the tiles on their way
+    int warp = threadIdx.x / 32;
+    DecodeItem now = decode_find(plan, p, plan.begin);
     Queries q;
-#pragma unroll
-    for (int i = 0; i < STAGES - 1; i++) first[i] = look_up(plan, p, &ahead);
-    next = look_up(plan, p, &ahead);
-#pragma unroll
-    for (int i = 0; i < STAGES - 1; i++) there[i] = copy_tile(&ring[i], p, first[i]);
     load_queries(q, p, now);
-    int stage = 0, last = STAGES - 1;
     while (now.index < plan.end) {
+      int heads = min(p.group - now.tile * HEADS, HEADS), last = 0;
       State x;
       start(&x);
-      for (int key = now.key, more = 1; more; last = stage, stage = stage == STAGES - 1 ? 0 : stage + 1) { // an empty part has one step too, as in look_up
-        copy_wait<STAGES - 2>();
-        __syncwarp(); // all lanes' copies of the tile are there, and all have read the one before
-        if (key == now.key && count) wait_phase(&s->free, count - 1); // in whose place the sums of the item before were
-        there[STAGES - 1] = copy_tile(&ring[last], p, next);
-        next = look_up(plan, p, &ahead);
+      for (int left = tiles_of(now); left > 0; left--, ring.next()) {
         Scores scores;
-        multiply_keys(scores, q, ring[stage].k);
-        in_units(scores, u, there[0]);
+        wait_phase(&s->copied[warp][ring.stage], ring.phase);
+        const Stage *tile = &s->ring[warp][ring.stage];
+        multiply_keys(scores, q, tile->k);
+        if (left == 1) {
+          decode_next(plan, p, &now);
+          if (now.index < plan.end) load_queries(q, p, now);
+        }
+        in_units(scores, u, s->there[warp][ring.stage]);
         weigh(scores, &x);
-        add_values(&x, scores, ring[stage].v);
-#pragma unroll
-        for (int i = 0; i < STAGES - 1; i++) there[i] = there[i + 1];
-        key += WARPS * KEYS;
-        more = key < now.to;
+        add_values(&x, scores, tile->v);
+        last = ring.stage;
+        if (left > 1) arrive(&s->empty[warp][last]);
       }
-      leave(s, p, x, now, last);
-      decode_next(plan, p, &now);
-      if (now.index < plan.end) load_queries(q, p, now);
-      finish(s, p, count++, last);
+      if (count) wait_phase(&s->free, count - 1);
+      __syncwarp(); // the tile has been read
+      keep(s, x, heads, last);
+      arrive(&s->full);
+      count++;
     }
-    copy_wait<0>();
+  }
+
+  // stage: after that of the tile before the first. Returns that after the last.
+  static __device__ __noinline__ int finish_items(DecodePlan plan, const DecodeParams &p, int stage, uint32_t count) {
+    Shared *s = shared();
+    for (DecodeItem item = decode_find(plan, p, plan.begin); item.index < plan.end; decode_next(plan, p, &item)) {
+      int last = (stage + tiles_of(item) - 1) % STAGES;
+      stage = (last + 1) % STAGES;
+      wait_phase(&s->full, count++);
+      finish(s, p, item, last);
+    }
+    return stage;
+  }
+
+  static __device__ __forceinline__ void init_barrier(uint64_t *bar, int arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tile_address(bar)), "r"(arrivals) : "memory");
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {
-    extern __shared__ __align__(1024) uint8_t memory[];
-    Shared *s = (Shared *)memory;
+    Shared *s = shared();
     static_assert(sizeof(Stage) == KEYS * ROW * 2, "the sums have room");
     static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, BYTES, KEYS, WARPS, STAGES), "as the launcher has it");
-    if (threadIdx.x < 2)
-      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tile_address(threadIdx.x ? &s->free : &s->full)), "r"((int)WARPS) : "memory");
+    if (threadIdx.x < WARPS * STAGES) init_barrier(&s->copied[0][threadIdx.x], 33), init_barrier(&s->empty[0][threadIdx.x], 1); // 33: copies' and what is there
+    if (threadIdx.x == 0) init_barrier(&s->full, WARPS), init_barrier(&s->free, 1);
+    Ring ring;
+    int warp = threadIdx.x / 32;
     uint32_t count = 0;
     decode_hint<THREADS>(s->before, p, ROW);
     wait_for_predecessor();
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
-      if (plan.begin < plan.end) run_items(s, plan, p, count);
+      if (plan.begin >= plan.end) ;
+      else if (warp < WARPS) multiply_items(s, plan, p, ring, count);
+      else if (warp == WARPS) ring.stage = finish_items(plan, p, ring.stage, count), count += (uint32_t)(plan.end - plan.begin);
+      else ring = copy_items(plan, p, ring, warp - WARPS - 1);
       __syncthreads();
     }
   }

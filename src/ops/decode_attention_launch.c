@@ -65,7 +65,7 @@ static Shape shape_of(const SolContext *ctx, int kernel) {
   const Variant *v = &variants[kernel];
   if (!v->stages) return (Shape){v->warps * 32, v->keys, decode_shared[kernel]};
   int warps = DECODE_WARPS_ON(ctx->cc, v->warps), stages = DECODE_RING_ON(ctx->cc, v->stages);
-  return (Shape){warps * 32, v->keys * warps,
+  return (Shape){DECODE_HEADS_THREADS(warps), v->keys * warps,
                  (uint32_t)DECODE_HEADS_SHARED(v->rows / 8, (int)v->d, 2 - v->fp8, v->keys, warps, stages)};
 }
 
