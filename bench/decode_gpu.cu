@@ -93,7 +93,7 @@ template <class T, int blocks> static Variant variant(const char *name, int fp8,
   variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps, stages>, blocks>(              \
       "keys " #keys " warps " #warps " stages " #stages " blocks " #blocks, fp8, d, tiles * 8, (keys) * (warps))
 static std::vector<Variant> variants() {
-  return {WARPS(0, 128, 1, 16, 8, 3, 1), WARPS(0, 128, 2, 16, 8, 3, 1), WARPS(1, 128, 1, 32, 8, 3, 1), WARPS(1, 128, 1, 16, 8, 5, 1),
+  return {WARPS(0, 128, 1, 16, 8, 3, 1), WARPS(0, 128, 2, 32, 4, 3, 1), WARPS(1, 128, 1, 32, 8, 3, 1), WARPS(1, 128, 1, 16, 8, 5, 1),
           WARPS(0, 64, 1, 16, 8, 5, 1),  WARPS(0, 64, 1, 32, 8, 3, 1),  WARPS(1, 64, 1, 32, 8, 5, 1),  WARPS(0, 256, 1, 16, 4, 3, 1),
           variant<DecodeFew<KIND_BF16>, 1>("few", 0, DECODE_LATENT, DECODE_ROWS, 64),
           variant<DecodeLatent<KIND_BF16>, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS, 64)};

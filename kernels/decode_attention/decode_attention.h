@@ -43,7 +43,7 @@ typedef struct DecodeParams {
 #define DECODE_LEAST_SHARED (99 << 10)
 // Their shared memory: rings; largest scores and weights at a part's end; barriers; the sequences' parts.
 #define DECODE_HEADS_SHARED(tiles, d, bytes, keys, warps, stages)                                            \
-  ((warps) * ((stages) * (2 * (keys) * (d) * (bytes) + 20) + 8 * (tiles) * 2 * 4) + 16 + (DECODE_SEQUENCES + 24) * 4)
+  ((warps) * ((stages) * (2 * (keys) * (d) * (bytes) + 36) + 8 * (tiles) * 2 * 4) + 16 + (DECODE_SEQUENCES + 24) * 4)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

@@ -28,7 +28,7 @@ template <int V> struct DecodeCombine {
     for (int i = 0; i < COUNT; i++)
 #pragma unroll
       for (int j = 0; j < EACH; j++)
-        if (i < count) x[i][j] = __ldcg(&p.sums[(first + i) * V + threadIdx.x % 32 + j * 32]);
+        x[i][j] = i < count ? __ldcg(&p.sums[(first + i) * V + threadIdx.x % 32 + j * 32]) : 0;
   }
 
   // The largest score of all parts. A part that sees nothing has -infinity, and a weight of 0.
@@ -50,15 +50,15 @@ template <int V> struct DecodeCombine {
 #pragma unroll 1
     for (int at = 0; at < parts; at += COUNT) {
       if (at) load(p, x, first + at, parts - at);
-      if (at % 32 == 0 && at + lane < parts) {
-        times = exp_two(__ldcg(p.mosts + first + at + lane) - base);
-        weighed = __fmul_rn(__ldcg(p.weights + first + at + lane), times);
+      if (at % 32 == 0) {
+        bool there = at + lane < parts; // what is not there has a weight of 0, and sums of 0
+        times = there ? exp_two(__ldcg(p.mosts + first + at + lane) - base) : 0;
+        weighed = there ? __fmul_rn(__ldcg(p.weights + first + at + lane), times) : 0;
       }
 #pragma unroll
       for (int i = 0; i < COUNT; i++) {
-        if (at + i >= parts) continue;
-        float of_part = __shfl_sync(~0u, times, (at + i) % 32);
-        weight = __fadd_rn(weight, __shfl_sync(~0u, weighed, (at + i) % 32));
+        float of_part = __shfl_sync(~0u, times, (at + i) % 32), more = __shfl_sync(~0u, weighed, (at + i) % 32);
+        weight = __fadd_rn(weight, more);
 #pragma unroll
         for (int j = 0; j < EACH; j++) sum[j] = __fmaf_rn(of_part, x[i][j], sum[j]);
       }

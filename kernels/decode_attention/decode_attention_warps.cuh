@@ -31,6 +31,11 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     O_TILES = D / 16,
     ROUNDS = D / 32 // pieces of Q that a lane has
   };
+  // Of a tile: which tokens are there, tiles of the item from this one on, the item's sequence and heads.
+  struct Tile {
+    uint32_t there;
+    int left, b, head, heads;
+  };
   union Stage {
     struct {
       uint8_t k[KEYS * ROW], v[KEYS * ROW];
@@ -41,7 +46,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     Stage ring[WARPS][STAGES];
     float most[WARPS][HEADS], sum[WARPS][HEADS]; // of an item, by each warp
     uint64_t copied[WARPS][STAGES], empty[WARPS][STAGES], full, free; // barriers; full, free: all have left their sums of an item; they have been read
-    uint32_t there[WARPS][STAGES];                                    // which tokens are
+    Tile tile[WARPS][STAGES];
     int before[DECODE_SEQUENCES + 24];
   };
   struct State {
@@ -65,15 +70,15 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     return FP8 ? round / 2 * 8 + c * 2 + round % 2 : round * 4 + c;
   }
 
-  static __device__ __forceinline__ void load_queries(Queries &q, const DecodeParams &p, const DecodeItem &item) {
+  static __device__ __forceinline__ void load_queries(Queries &q, const DecodeParams &p, const Tile &tile) {
 #pragma unroll
     for (int t = 0; t < TILES; t++) {
-      int in_group = item.tile * HEADS + t * 8 + threadIdx.x % 32 / 4;
-      const uint16_t *row = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D;
+      int in_tile = t * 8 + threadIdx.x % 32 / 4;
+      const uint16_t *row = (const uint16_t *)p.q + tile.b * p.q_row + (int64_t)(tile.head + in_tile) * D;
 #pragma unroll
       for (int i = 0; i < ROUNDS; i++) {
         q[t][i] = {};
-        if (in_group >= p.group) continue;
+        if (in_tile >= tile.heads) continue;
         const uint16_t *at = row + query_piece(i) * 8;
         if (p.q_aligned) q[t][i] = *(const Vec *)at;
         else
@@ -88,6 +93,19 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
         narrow(&q[t][i], KIND_FP16, 2, f);
       }
     }
+  }
+
+  // ---- items ----
+
+  // Tiles of a warp; an empty part has one too.
+  static __device__ __forceinline__ int tiles_of(const DecodeItem &item) {
+    return max((item.to - item.key + WARPS * KEYS - 1) / (WARPS * KEYS), 1);
+  }
+  static __device__ __forceinline__ int first_head(const DecodeParams &p, const DecodeItem &item) {
+    return item.kv * p.group + item.tile * HEADS;
+  }
+  static __device__ __forceinline__ int heads_of(const DecodeParams &p, const DecodeItem &item) {
+    return min(p.group - item.tile * HEADS, HEADS);
   }
 
   // ---- barriers ----
@@ -131,8 +149,9 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
       copy_async(tile_address(to->v) + value_place(token, piece), v + from, at != ~0u);
     }
   }
-  static __device__ __noinline__ void copy_elements_of(Stage *to, const DecodeParams &p, uint32_t row) {
+  static __device__ __forceinline__ void copy_elements_of(Stage *to, const DecodeParams &p, uint32_t row) {
     int lane = threadIdx.x % 32;
+#pragma unroll 1
     for (int i = 0; i < KEYS * PIECES / 32; i++) {
       int token = (i * 32 + lane) / PIECES, piece = lane % PIECES;
       uint32_t at = __shfl_sync(~0u, row, token);
@@ -148,12 +167,18 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
   }
 
   // The next tiles of the rings that this warp fills: a lane has a token of each.
-  typedef DecodePlace Places[MINE];
-  static __device__ __forceinline__ void look_up(Places &x, const DecodePlan &plan, const DecodeParams &p, DecodeItem *item, int copier) {
+  struct Next {
+    DecodePlace place[MINE];
+    Tile tile; // but for which tokens are there
+  };
+  static __device__ __forceinline__ Next look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item, int copier) {
+    Next x;
+    x.tile = {0, tiles_of(*item), item->b, first_head(p, *item), heads_of(p, *item)};
 #pragma unroll
-    for (int i = 0; i < MINE; i++) x[i] = decode_look_up(plan, p, *item, item->key + (i * COPIERS + copier) * KEYS + threadIdx.x % KEYS);
+    for (int i = 0; i < MINE; i++) x.place[i] = decode_look_up(plan, p, *item, item->key + (i * COPIERS + copier) * KEYS + threadIdx.x % KEYS);
     item->key += WARPS * KEYS;
     if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
+    return x;
   }
 
   struct Ring {
@@ -165,26 +190,27 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
   };
 
   // Like what finishes items a function of its own: what the one has in registers is not in the other's way.
-  static __device__ __noinline__ Ring copy_items(DecodePlan plan, const DecodeParams &p, Ring ring, int copier) {
+  static __device__ __forceinline__ Ring copy_items(DecodePlan plan, const DecodeParams &p, Ring ring, int copier) {
     Shared *s = shared();
     DecodeItem item = decode_find(plan, p, plan.begin);
-    Places next;
-    look_up(next, plan, p, &item, copier);
+    Next next = look_up(plan, p, &item, copier);
     for (bool more = true; more; ring.next()) {
+      Tile tile = next.tile;
       uint32_t rows[MINE];
 #pragma unroll
-      for (int i = 0; i < MINE; i++) rows[i] = decode_row(p, next[i]);
+      for (int i = 0; i < MINE; i++) rows[i] = decode_row(p, next.place[i]);
       more = item.index < plan.end;
-      if (more) look_up(next, plan, p, &item, copier);
+      if (more) next = look_up(plan, p, &item, copier);
 #pragma unroll 1
       for (int i = 0; i < MINE; i++) {
         int warp = i * COPIERS + copier;
-        uint32_t row = i == 0 ? rows[0] : i == 1 ? rows[1 % MINE] : i == 2 ? rows[2 % MINE] : rows[3 % MINE], there = __ballot_sync(~0u, row != ~0u) & ALL;
+        uint32_t row = i == 0 ? rows[0] : i == 1 ? rows[1 % MINE] : i == 2 ? rows[2 % MINE] : rows[3 % MINE];
+        tile.there = __ballot_sync(~0u, row != ~0u) & ALL;
         wait_phase(&s->empty[warp][ring.stage], ring.phase ^ 1);
         if (p.aligned) copy_tile(&s->ring[warp][ring.stage], p, row);
         else copy_elements_of(&s->ring[warp][ring.stage], p, row);
         arrive_copied(&s->copied[warp][ring.stage]);
-        if (threadIdx.x % 32 == 0) s->there[warp][ring.stage] = there;
+        if (threadIdx.x % 32 == 0) s->tile[warp][ring.stage] = tile;
         arrive(&s->copied[warp][ring.stage]);
       }
     }
@@ -380,7 +406,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
   // Adds up what the warps left of an item, by one warp. The only part of its sequence is finished; of more, the last to be done adds up all.
   static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, const DecodeItem &item, int stage) {
     enum { WIDE = D == 64 ? 2 : 4, EACH = D / 32 / WIDE }; // columns side by side, and how often
-    int lane = threadIdx.x % 32, first = item.kv * p.group + item.tile * HEADS, heads = min(p.group - item.tile * HEADS, HEADS);
+    int lane = threadIdx.x % 32, first = first_head(p, item), heads = heads_of(p, item);
 #pragma unroll 1
     for (int head = 0; head < heads; head++) {
       float most = -INFINITY, sum = 0, by[WARPS], o[EACH][WIDE] = {};
@@ -419,47 +445,46 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
 
   // ---- all of it ----
 
-  // Tiles of a warp; an empty part has one too, as for the warps that copy.
-  static __device__ __forceinline__ int tiles_of(const DecodeItem &item) {
-    return max((item.to - item.key + WARPS * KEYS - 1) / (WARPS * KEYS), 1);
+  // What is known of the ring's next tile, when it is there.
+  static __device__ __forceinline__ Tile next_tile(Shared *s, const Ring &ring) {
+    wait_phase(&s->copied[threadIdx.x / 32][ring.stage], ring.phase);
+    return s->tile[threadIdx.x / 32][ring.stage];
   }
 
   // count: items of this block so far.
-  static __device__ __forceinline__ void multiply_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring &ring, uint32_t &count) {
+  static __device__ __forceinline__ void multiply_items(Shared *s, int items, const DecodeParams &p, Ring &ring, uint32_t &count) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     int warp = threadIdx.x / 32;
-    DecodeItem now = decode_find(plan, p, plan.begin);
+    Tile tile = next_tile(s, ring);
     Queries q;
-    load_queries(q, p, now);
-    while (now.index < plan.end) {
-      int heads = min(p.group - now.tile * HEADS, HEADS), last = 0;
+    load_queries(q, p, tile);
+    for (; items; items--, count++) {
+      int heads = tile.heads, stage;
       State x;
       start(&x);
-      for (int left = tiles_of(now); left > 0; left--, ring.next()) {
+      for (int left = tile.left;; left--) {
         Scores scores;
-        wait_phase(&s->copied[warp][ring.stage], ring.phase);
-        const Stage *tile = &s->ring[warp][ring.stage];
-        multiply_keys(scores, q, tile->k);
-        if (left == 1) {
-          decode_next(plan, p, &now);
-          if (now.index < plan.end) load_queries(q, p, now);
-        }
-        in_units(scores, u, s->there[warp][ring.stage]);
+        const Stage *from = &s->ring[warp][stage = ring.stage];
+        uint32_t there = tile.there;
+        multiply_keys(scores, q, from->k);
+        ring.next();
+        if (left > 1 || items > 1) tile = next_tile(s, ring);
+        if (left == 1 && items > 1) load_queries(q, p, tile);
+        in_units(scores, u, there);
         weigh(scores, &x);
-        add_values(&x, scores, tile->v);
-        last = ring.stage;
-        if (left > 1) arrive(&s->empty[warp][last]);
+        add_values(&x, scores, from->v);
+        if (left == 1) break;
+        arrive(&s->empty[warp][stage]);
       }
       if (count) wait_phase(&s->free, count - 1);
       __syncwarp(); // the tile has been read
-      keep(s, x, heads, last);
+      keep(s, x, heads, stage);
       arrive(&s->full);
-      count++;
     }
   }
 
   // stage: after that of the tile before the first. Returns that after the last.
-  static __device__ __noinline__ int finish_items(DecodePlan plan, const DecodeParams &p, int stage, uint32_t count) {
+  static __device__ __forceinline__ int finish_items(DecodePlan plan, const DecodeParams &p, int stage, uint32_t count) {
     Shared *s = shared();
     for (DecodeItem item = decode_find(plan, p, plan.begin); item.index < plan.end; decode_next(plan, p, &item)) {
       int last = (stage + tiles_of(item) - 1) % STAGES;
@@ -488,7 +513,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
       if (plan.begin >= plan.end) ;
-      else if (warp < WARPS) multiply_items(s, plan, p, ring, count);
+      else if (warp < WARPS) multiply_items(s, (int)(plan.end - plan.begin), p, ring, count);
       else if (warp == WARPS) ring.stage = finish_items(plan, p, ring.stage, count), count += (uint32_t)(plan.end - plan.begin);
       else ring = copy_items(plan, p, ring, warp - WARPS - 1);
       __syncthreads();
