@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "decode_attention/decode_attention_combine.cuh"
 #include "decode_attention/decode_attention_few.cuh"
 #include "decode_attention/decode_attention_latent.cuh"
 #include "decode_attention/decode_attention_warps.cuh"
@@ -79,24 +80,29 @@ template <class T, int blocks> __global__ void __launch_bounds__(T::THREADS, blo
   let_successor_start();
   T::run(p);
 }
+template <int V> __global__ void __launch_bounds__(DECODE_SLOTS * 32, V > 128 ? 2 : 4) combine(const __grid_constant__ DecodeParams p) {
+  let_successor_start();
+  DecodeCombine<V>::run(p);
+}
 
 struct Variant {
   const char *name;
-  void (*kernel)(const DecodeParams);
+  void (*kernel)(const DecodeParams), (*combine)(const DecodeParams);
   int fp8, d, heads, threads, blocks, step; // step: tokens at a time
   size_t shared;
 };
-template <class T, int blocks> static Variant variant(const char *name, int fp8, int d, int heads, int step) {
-  return {name, decode<T, blocks>, fp8, d, heads, T::THREADS, blocks, step, sizeof(typename T::Shared)};
+template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads, int step) {
+  return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, step, sizeof(typename T::Shared)};
 }
-#define WARPS(fp8, d, tiles, keys, warps, stages, blocks)                                                    \
-  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps, stages>, blocks>(              \
-      "keys " #keys " warps " #warps " stages " #stages " blocks " #blocks, fp8, d, tiles * 8, (keys) * (warps))
+#define WARPS(fp8, d, tiles, keys, warps, blocks, places)                                                    \
+  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps, places>, d, blocks>(           \
+      "keys " #keys " warps " #warps " blocks " #blocks " places " #places, fp8, d, tiles * 8, (keys) * (warps))
 static std::vector<Variant> variants() {
-  return {WARPS(0, 128, 1, 16, 8, 3, 1), WARPS(0, 128, 2, 32, 4, 3, 1), WARPS(1, 128, 1, 32, 8, 3, 1), WARPS(1, 128, 1, 16, 8, 5, 1),
-          WARPS(0, 64, 1, 16, 8, 5, 1),  WARPS(0, 64, 1, 32, 8, 3, 1),  WARPS(1, 64, 1, 32, 8, 5, 1),  WARPS(0, 256, 1, 16, 4, 3, 1),
-          variant<DecodeFew<KIND_BF16>, 1>("few", 0, DECODE_LATENT, DECODE_ROWS, 64),
-          variant<DecodeLatent<KIND_BF16>, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS, 64)};
+  return {WARPS(0, 128, 1, 32, 4, 2, 1), WARPS(0, 128, 1, 32, 8, 1, 1), WARPS(0, 128, 2, 32, 4, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 2),
+          WARPS(0, 64, 1, 32, 8, 2, 1),  WARPS(0, 64, 1, 32, 8, 2, 2),  WARPS(1, 64, 1, 32, 8, 2, 1),  WARPS(1, 64, 1, 32, 8, 2, 2),  WARPS(0, 256, 1, 16, 4, 2, 1),
+          WARPS(1, 256, 1, 32, 4, 2, 1),
+          variant<DecodeFew<KIND_BF16>, DECODE_LATENT_V, 1>("few", 0, DECODE_LATENT, DECODE_ROWS, 64),
+          variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS, 64)};
 }
 
 template <class... Args> static void launch_early(void (*kernel)(Args...), int grid, int threads, size_t shared, cudaStream_t stream, Args... args) {
@@ -193,7 +199,7 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
   CHECK(cudaMalloc(&to, bytes));
   CHECK(cudaMalloc(&table, pages * 4));
   CHECK(cudaMalloc(&lengths, batch * 4));
-  CHECK(cudaMalloc(&space, (int64_t)batch * heads * (tokens / 128 + 1) * (wide + 4) * 4));
+  CHECK(cudaMalloc(&space, (int64_t)batch * heads * (tokens / 128 + 1) * (wide + 2) * 4));
   make_table<<<1, 1024>>>((int32_t *)table, pages, (int32_t *)lengths, batch, tokens);
   int calls = bytes < 1 << 24 ? 1 : (int)std::max<double>(sets, std::min(60.0, 2e-3 / (bytes / 4e12)));
   int64_t half = bytes / 32;
@@ -218,10 +224,9 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
       p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = (p.group + f.heads - 1) / f.heads;
       p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE;
       p.capacity = tokens, p.whole = p.part = p.part_most = part, p.step = f.step, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
-      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = DECODE_HINT / row_bytes;
-      if (getenv("HINT")) p.hint = (atoi(getenv("HINT")) << 10) / row_bytes;
+      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = DECODE_HINT / row_bytes, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
       int64_t all = (int64_t)p.parts * batch * heads;
-      p.sums = (float *)space, p.mosts = p.sums + all * wide, p.weights = p.mosts + all, p.flags = (unsigned long long *)(p.weights + all + all % 2), p.sign = 0x123456789abcdef;
+      p.sums = (float *)space, p.mosts = p.sums + all * wide, p.weights = p.mosts + all;
       if (want[0] == 0) {
         double *scores, *out;
         CHECK(cudaMalloc(&scores, (int64_t)heads * tokens * 8));
@@ -236,6 +241,8 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
       auto call = [&](int i, cudaStream_t s) {
         p.k_cache = k[i % sets], p.v_cache = latent ? NULL : v[i % sets];
         launch_early(f.kernel, grid, f.threads, f.shared, s, (const DecodeParams)p);
+        int rows = p.slots == 1 ? (batch * heads + DECODE_SLOTS - 1) / DECODE_SLOTS : batch * heads;
+        if (p.parts > 1) launch_early(f.combine, rows, DECODE_SLOTS * 32, 0, s, (const DecodeParams)p);
       };
       double t = median_time(calls, call);
       CHECK(cudaMemset(o, 0xff, (int64_t)batch * heads * wide * 2));

@@ -43,9 +43,9 @@ typedef struct AttentionTiledParams {
 // attention_brief.cuh: tiles of one or two halves of 64 queries and keys; a warp that copies, and a warpgroup.
 #define ATTENTION_BRIEF_THREADS 160
 #define ATTENTION_BRIEF_ROWS 64
-#define ATTENTION_BRIEF_STAGES(d, halves) ((halves) == 1 || (d) == 64 ? 2 : 1)
-#define ATTENTION_BRIEF_BLOCKS(d, halves) ((halves) == 1 ? 256 / (d) : (d) == 256 ? 1 : 2) // of an SM
-#define ATTENTION_BRIEF_SHARED(d, halves) (3 * ATTENTION_BRIEF_STAGES(d, halves) * (halves)*ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
+#define ATTENTION_BRIEF_STAGES 2
+#define ATTENTION_BRIEF_BLOCKS(d, halves) (256 / (d) / (halves)) // of an SM
+#define ATTENTION_BRIEF_SHARED(d, halves) (3 * ATTENTION_BRIEF_STAGES * (halves)*ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
 
 // attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each.
 #define ATTENTION_TILED_THREADS 384

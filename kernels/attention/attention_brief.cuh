@@ -16,7 +16,7 @@
 template <int KIND, int D, int HALVES> struct AttentionBrief {
   enum {
     ROWS = ATTENTION_BRIEF_ROWS * HALVES,
-    STAGES = ATTENTION_BRIEF_STAGES(D, HALVES),
+    STAGES = ATTENTION_BRIEF_STAGES,
     BOXES = D / 64,
     TILES = ROWS / 8,
     O_TILES = D / 8,

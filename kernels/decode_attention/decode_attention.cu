@@ -1,4 +1,5 @@
-// Attention of new tokens to a paged cache, in parts. README.md says how.
+// Attention of new tokens to a paged cache, in parts, and the parts' sum. README.md says how.
+#include "decode_attention/decode_attention_combine.cuh"
 #include "decode_attention/decode_attention_split.cuh"
 #include "decode_attention/decode_attention_warps.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
@@ -15,9 +16,8 @@
 #else
 #define DECODE(...)
 #endif
-#define HEADS(kind, fp8, d, tiles, keys, warps, stages)                                                      \
-  DECODE(kind##_##fp8##_##d##_##tiles, DECODE_HEADS_THREADS(DECODE_WARPS_ON(__CUDA_ARCH__ / 10, warps)), 1,                  \
-         DecodeWarps<kind, fp8, d, tiles, keys, DECODE_WARPS_ON(__CUDA_ARCH__ / 10, warps), DECODE_RING_ON(__CUDA_ARCH__ / 10, stages)>)
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                       \
+  DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps, places>)
 #define LATENT(kind, fp8) DECODE(latent_##kind##_##fp8, DECODE_THREADS, 1, DecodeSplit<kind, fp8, 1, 1>)
 #define MANY(kind, fp8)                                                                                      \
   DECODE(many_##kind##_##fp8, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, fp8, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
@@ -28,4 +28,5 @@
 #define FEW(kind)
 #define WIDE(kind)
 #endif
+#define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 128 ? 2 : 4, DecodeCombine<v>)
 #include "decode_attention/decode_attention.def"

@@ -12,7 +12,6 @@ typedef struct DecodeParams {
   // Of sequences of more than one part: (batch, heads, parts, v_dim) sums, then (batch, heads, parts) largest scores, in units of
   // log 2, and as many sums of 2^(score - largest).
   float *sums, *mosts, *weights;
-  unsigned long long *flags, sign; // as many flags, which are `sign` where a part's sums are there
   int64_t o_row, q_row;
   int batch, heads, kv_heads, group, tiles;       // tiles: blocks' shares of the heads that share one of K
   int pages, page_size, page_shift;               // page_shift: log 2 of page_size, or -1
@@ -22,9 +21,11 @@ typedef struct DecodeParams {
   int parts;                                      // that a sequence may have
   int hint;                                       // tokens that a block brings to L2 before its predecessor has ended
   int aligned, q_aligned, kind;                   // aligned: the cache, to 16 bytes
+  int slots;                                      // warps that add up a head's parts: 1 or all
   float scale, soft_cap, v_scale;
 } DecodeParams;
 
+#define DECODE_SLOTS   8 // warps that may add up a head's parts
 #define DECODE_THREADS 128
 #define DECODE_ROWS 16       // heads of a tile
 #define DECODE_SEQUENCES 512 // whose lengths are looked at together
@@ -35,15 +36,10 @@ typedef struct DecodeParams {
 #define DECODE_LATENT_V 512
 // bytes: of an element of the cache. What a token has in the cache, of one head.
 #define DECODE_ROW_BYTES(d, v, bytes) (((d) + ((d) == DECODE_LATENT ? 0 : (v))) * (bytes))
-// Blocks whose warps have tokens of their own: before sm_90, where there may be no more than 99 KiB of shared memory, they have half the warps and two stages.
-#define DECODE_WARPS_ON(cc, warps)   ((cc) >= 90 ? (warps) : (warps) / 2)
-#define DECODE_RING_ON(cc, stages)   ((cc) >= 90 ? (stages) : 2)
-#define DECODE_COPIERS 2 // warps that copy
-#define DECODE_HEADS_THREADS(warps) (((warps) + 1 + DECODE_COPIERS) * 32)
-#define DECODE_LEAST_SHARED (99 << 10)
-// Their shared memory: rings; largest scores and weights at a part's end; barriers; the sequences' parts.
-#define DECODE_HEADS_SHARED(tiles, d, bytes, keys, warps, stages)                                            \
-  ((warps) * ((stages) * (2 * (keys) * (d) * (bytes) + 36) + 8 * (tiles) * 2 * 4) + 16 + (DECODE_SEQUENCES + 24) * 4)
+// Shared memory of blocks whose warps have tokens of their own: what they keep at a part's end, in 1 or 2 places; queries; barriers and what
+// the parts are; the sequences' parts.
+#define DECODE_HEADS_SHARED(tiles, d, warps, places)                                                         \
+  (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

@@ -1,5 +1,4 @@
-// The parts of a sequence's head become one, in the kernel that has the parts: whoever is done last adds up all. Sequences of one part are
-// finished already.
+// The parts of a sequence's head become one. Sequences of one part are finished already.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_COMBINE_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_COMBINE_CUH
 
@@ -7,105 +6,104 @@
 #include "mma.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
-
-// The parts' flags of one head, as words of the workspace. A part whose sums are there has the launch's sign: nobody need have cleared the
-// workspace, since what was in it before does not have that by chance.
-INLINE bool decode_flagged(const DecodeParams &p, int64_t part) {
-  unsigned long long seen;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(__cvta_generic_to_global(p.flags + part)) : "memory");
-  return seen == p.sign;
-}
-INLINE void decode_flag(const DecodeParams &p, int64_t part, unsigned long long word) {
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p.flags + part)), "l"(word) : "memory");
-}
-
-// Lane l has columns l, l + 32 and so on. Every sum goes over the parts in their order.
+// Slot i has parts i, i + SLOTS and so on, and the slots' sums are added in order: by a warp each (p.slots is SLOTS), or all
+// by one warp where there are no more parts than slots, with the same bits. Lane l has columns l, l + 32 and so on.
+//
+// How many parts a sequence has is on its way from memory while the first parts are loaded, whether they are there or not: what is not is
+// left out afterwards.
 template <int V> struct DecodeCombine {
-  enum { EACH = V / 32, COUNT = 64 / EACH < 32 ? 64 / EACH : 32 }; // COUNT: parts on their way at a time
+  enum { EACH = V / 32, SLOTS = DECODE_SLOTS };
 
-  static __device__ __forceinline__ void load(const DecodeParams &p, float (&x)[COUNT][EACH], int64_t first, int count) {
-#pragma unroll
-    for (int i = 0; i < COUNT; i++)
-#pragma unroll
-      for (int j = 0; j < EACH; j++)
-        x[i][j] = i < count ? __ldcg(&p.sums[(first + i) * V + threadIdx.x % 32 + j * 32]) : 0;
-  }
-
-  // The largest score of all parts. A part that sees nothing has -infinity, and a weight of 0.
-  static __device__ __forceinline__ float most_of(const DecodeParams &p, int64_t first, int parts) {
-    float m = -INFINITY;
-#pragma unroll 1
-    for (int i = threadIdx.x % 32; i < parts; i += 32) m = fmaxf(m, __ldcg(p.mosts + first + i));
+  // The largest score of all parts, the same in every warp; mine: of the lane's part of the first 32. A part that sees nothing has
+  // -infinity, and a weight of 0.
+  static __device__ __forceinline__ float most_of(const DecodeParams &p, float mine, int64_t first, int parts) {
+    int lane = threadIdx.x % 32;
+    float m = lane < parts ? mine : -INFINITY;
+#pragma unroll 4
+    for (int i = lane + 32; i < parts; i += 32) m = fmaxf(m, p.mosts[first + i]);
 #pragma unroll
     for (int o = 16; o; o /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, o));
     return m;
   }
 
-  static __device__ __forceinline__ void add_up(const DecodeParams &p, int b, int head, int parts, int kind) {
-    int lane = threadIdx.x % 32;
-    int64_t row = (int64_t)b * p.heads + head, first = row * p.parts;
-    float x[COUNT][EACH], sum[EACH] = {}, weight = 0, times = 0, weighed = 0;
-    load(p, x, first, parts);
-    float most = most_of(p, first, parts), base = most == -INFINITY ? 0 : most;
-#pragma unroll 1
-    for (int at = 0; at < parts; at += COUNT) {
-      if (at) load(p, x, first + at, parts - at);
-      if (at % 32 == 0) {
-        bool there = at + lane < parts; // what is not there has a weight of 0, and sums of 0
-        times = there ? exp_two(__ldcg(p.mosts + first + at + lane) - base) : 0;
-        weighed = there ? __fmul_rn(__ldcg(p.weights + first + at + lane), times) : 0;
+  // COUNT parts from `part` on, every STEP-th, as far as there is room for them.
+  template <int COUNT, int STEP> static __device__ __forceinline__ void load(const DecodeParams &p, float (&x)[COUNT][EACH], int64_t first, int part) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+#pragma unroll
+      for (int j = 0; j < EACH; j++) {
+        bool there = part + i * STEP < p.parts;
+        x[i][j] = there ? p.sums[(first + part + i * STEP) * V + threadIdx.x % 32 + j * 32] : 0;
       }
+  }
+
+  // Adds up parts slot, slot + STEP and so on, COUNT at a time; each lane has what one of 32 parts is multiplied by. Returns the largest
+  // score of all, or NaN where there are fewer than two parts.
+  template <int COUNT, int STEP>
+  static __device__ __forceinline__ float sum_parts(const DecodeParams &p, float (&sum)[EACH], float &weight, int64_t row, int b, int slot) {
+    static_assert(32 % (COUNT * STEP) == 0, "whole rounds of 32 parts");
+    int lane = threadIdx.x % 32, length = decode_length(p, b);
+    int64_t first = row * p.parts;
+    float x[COUNT][EACH], of_lane = lane < p.parts ? p.mosts[first + lane] : 0, by = lane < p.parts ? p.weights[first + lane] : 0;
+    load<COUNT, STEP>(p, x, first, slot);
+    int parts = decode_parts(p, length);
+    if (parts < 2) return NAN;
+    float most = most_of(p, of_lane, first, parts), base = most == -INFINITY ? 0 : most;
+    for (int at = 0; at < parts; at += COUNT * STEP) {
+      if (at) load<COUNT, STEP>(p, x, first, at + slot);
+      if (at && at % 32 == 0 && at + lane < parts) of_lane = p.mosts[first + at + lane], by = p.weights[first + at + lane];
+      float times = exp_two(of_lane - base), weighed = __fmul_rn(by, times);
 #pragma unroll
       for (int i = 0; i < COUNT; i++) {
-        float of_part = __shfl_sync(~0u, times, (at + i) % 32), more = __shfl_sync(~0u, weighed, (at + i) % 32);
-        weight = __fadd_rn(weight, more);
+        int part = at + slot + i * STEP;
+        if (part >= parts) continue;
+        float of_part = __shfl_sync(~0u, times, part % 32);
+        weight = __fadd_rn(weight, __shfl_sync(~0u, weighed, part % 32));
 #pragma unroll
-        for (int j = 0; j < EACH; j++) sum[j] = __fmaf_rn(of_part, x[i][j], sum[j]);
+        for (int j = 0; j < EACH; j++) sum[j] = __fadd_rn(sum[j], __fmul_rn(of_part, x[i][j]));
       }
     }
+    return base;
+  }
+
+  static __device__ __forceinline__ void store(const DecodeParams &p, const float (&sum)[EACH], int64_t row, int b, float most, float weight) {
+    int lane = threadIdx.x % 32;
     float by = weight == 0 ? 0 : p.v_scale / weight;
 #pragma unroll
-    for (int j = 0; j < EACH; j++) store_one(p.o, b * p.o_row + (int64_t)head * V + lane + j * 32, kind, sum[j] * by);
-    if (p.lse && lane == 0) p.lse[row] = log_sum(base, 1, weight);
+    for (int j = 0; j < EACH; j++) store_one(p.o, b * p.o_row + (row - (int64_t)b * p.heads) * V + lane + j * 32, p.kind, sum[j] * by);
+    if (p.lse && lane == 0) p.lse[row] = log_sum(most, 1, weight);
+  }
+
+  static __device__ __forceinline__ void run(const DecodeParams &p) {
+    __shared__ float slots[SLOTS][V + 1];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, alone = p.slots == 1;
+    int64_t row = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * (alone ? SLOTS : 1) + (alone ? warp : 0); // a head of a sequence
+    if (row >= (int64_t)p.batch * p.heads) return;
+    wait_for_predecessor();
+    int b = (int)(row / p.heads);
+    float most, weight = 0, all[EACH] = {};
+    if (alone) {
+      most = sum_parts<(EACH > 8 ? 4 : 8), 1>(p, all, weight, row, b, 0);
+      if (isnan(most)) return;
+    } else {
+      float sum[EACH] = {}, of_slot = 0;
+      most = sum_parts<32 / SLOTS, SLOTS>(p, sum, of_slot, row, b, warp);
+      if (isnan(most)) return; // all warps do
+#pragma unroll
+      for (int j = 0; j < EACH; j++) slots[warp][lane + j * 32] = sum[j];
+      if (lane == 0) slots[warp][V] = of_slot;
+      __syncthreads();
+      if (warp) return;
+#pragma unroll
+      for (int i = 0; i < SLOTS; i++) {
+        weight = __fadd_rn(weight, slots[i][V]);
+#pragma unroll
+        for (int j = 0; j < EACH; j++) all[j] = __fadd_rn(all[j], slots[i][lane + j * 32]);
+      }
+    }
+    store(p, all, row, b, most, weight);
   }
 };
-
-// By a warp, when sums, largest score and weight of a part are in memory for heads `head`, head + step and so on before `end`: by its own
-// stores, or others' before a barrier. Of parts that end at the same time more than one may find all flags set: they write the same bits. The flags are
-// taken back, so that the same launch can be repeated.
-template <int V> INLINE void decode_join(const DecodeParams &p, int b, int part, int parts, int head, int end, int step, int kind) {
-  int lane = threadIdx.x % 32;
-  int64_t row = (int64_t)b * p.heads;
-  __threadfence();
-  __syncwarp();
-#pragma unroll 1
-  for (int i = head + lane * step; i < end; i += 32 * step) decode_flag(p, (row + i) * p.parts + part, p.sign);
-  __syncwarp();
-  __threadfence(); // of two parts one at least sees the other's flag
-#pragma unroll 1
-  for (; head < end; head += step) {
-    int64_t first = (row + head) * p.parts;
-    bool all = true;
-#pragma unroll 1
-    for (int i = lane; i < parts; i += 32) all = decode_flagged(p, first + i) && all;
-    if (!__all_sync(~0u, all)) continue;
-    __threadfence();
-    DecodeCombine<V>::add_up(p, b, head, parts, kind);
-#pragma unroll 1
-    for (int i = lane; i < parts; i += 32) decode_flag(p, first + i, 0);
-  }
-}
-
-// By a block that has stored all its items, tiles of `rows` heads. A function of its own, whose registers are not the kernel's loop's.
-template <int V, int WARPS> __device__ __noinline__ void decode_join_items(DecodePlan plan, const DecodeParams &p, int rows, int kind) {
-  __threadfence();
-  __syncthreads();
-  for (DecodeItem item = decode_find(plan, p, plan.begin); item.index < plan.end; decode_next(plan, p, &item)) {
-    int first = item.kv * p.group, head = first + item.tile * rows;
-    if (item.parts > 1)
-      decode_join<V>(p, item.b, item.part, item.parts, head + threadIdx.x / 32, min(head + rows, first + p.group), WARPS, kind);
-  }
-}
 #endif
 
 #endif

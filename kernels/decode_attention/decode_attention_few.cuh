@@ -1,12 +1,21 @@
-// Decode attention of MLA for up to 16 heads on sm_90: one row of the cache is K, and its first 512 elements are V. Asynchronous
-// copies bring three tiles of 64 tokens in a ring. Of a tile each of eight warps has the scores of eight tokens, for which it holds Q in
-// registers, and 64 of V's columns.
+// Decode attention of MLA for up to 16 heads on sm_90: one row of the cache is K, and its first 512 elements are V. Each token's row is one
+// bulk copy to shared memory, three tiles of 64 tokens in a ring. Of a tile each of eight warps has the scores of eight tokens, for which
+// it holds Q in registers, and 64 of V's columns.
 //
 // Rows in shared memory are 16 bytes further apart than they are long, so that ldmatrix finds eight of them in different banks.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_FEW_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_FEW_CUH
 
-#include "decode_attention/decode_attention_combine.cuh"
+#include "decode_attention/decode_attention_items.cuh"
+#include "hopper.cuh"
+#include "mma.cuh"
+
+// `bytes` and both addresses are multiples of 16.
+INLINE void bulk_load(void *to, const void *from, int bytes, uint64_t *bar) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(bar))
+               : "memory");
+}
 
 template <int KIND> struct DecodeFew {
   enum {
@@ -27,6 +36,8 @@ template <int KIND> struct DecodeFew {
   struct Shared {
     uint8_t stage[STAGES][KEYS * PITCH], p[ROWS * P_PITCH];
     float most[ROWS][WARPS], sum[ROWS][WARPS];
+    uint64_t full[STAGES];
+    uint32_t there[STAGES][KEYS / 32]; // a bit for each token
     int before[DECODE_SEQUENCES + 16];
   };
   struct State {
@@ -34,23 +45,32 @@ template <int KIND> struct DecodeFew {
   };
   typedef uint32_t Queries[STEPS][4];
 
-  // ---- copies: four threads have a token of their warp's eight ----
+  // ---- copies: the first threads have a token each ----
 
   static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
-    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x / 4);
+    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x);
     item->key += KEYS;
     if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
     return x;
   }
 
-  // Zeros for tokens that are not there. Returns which are, of the warp's tokens, in every fourth bit.
-  static __device__ __forceinline__ uint32_t copy(Shared *s, const DecodeParams &p, const DecodePlace &x, int stage) {
-    uint32_t row = decode_row(p, x), to = tile_address(s->stage[stage]) + threadIdx.x / 4 * PITCH + threadIdx.x % 4 * 16;
-    const char *from = (const char *)p.k_cache + (row == ~0u ? 0 : (int64_t)row * ROW + threadIdx.x % 4 * 16);
-#pragma unroll 6
-    for (int i = 0; i < ROW / 64; i++) copy_async(to + i * 64, from + i * 64, row != ~0u);
-    copy_commit();
-    return __ballot_sync(~0u, row != ~0u);
+  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, const DecodePlace &x, int stage) {
+    uint32_t row = decode_row(p, x), there = __ballot_sync(~0u, row != ~0u);
+    if (threadIdx.x % 32 == 0) {
+      s->there[stage][threadIdx.x / 32] = there;
+      barrier_expect(&s->full[stage], __popc(there) * ROW);
+    }
+    __syncwarp();
+    if (row != ~0u)
+      bulk_load(s->stage[stage] + threadIdx.x * PITCH, (const char *)p.k_cache + (int64_t)row * ROW, ROW, &s->full[stage]);
+  }
+
+  // Zeros for the tokens that are not there, whose weight is zero.
+  static __device__ __noinline__ void clear_others(Shared *s, int stage, uint64_t there) {
+    for (int i = threadIdx.x; i < KEYS * D / 8; i += THREADS)
+      if (!(there >> i / (D / 8) & 1)) *(uint4 *)(s->stage[stage] + i / (D / 8) * PITCH + i % (D / 8) * 16) = {};
+    async_fence();
+    __syncthreads();
   }
 
   // ---- products ----
@@ -96,11 +116,11 @@ template <int KIND> struct DecodeFew {
     for (int i = 0; i < 4; i++) s[i] = d[0][i] + d[1][i];
   }
 
-  static __device__ __forceinline__ void in_units(float (&s)[4], const ScoreUnit &u, uint32_t there) {
+  static __device__ __forceinline__ void in_units(float (&s)[4], const ScoreUnit &u, uint64_t there) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       if (u.cap != 0) s[i] = soft_capped(s[i] * u.before, u.cap);
-      s[i] = there >> (threadIdx.x % 4 * 2 + i % 2) * 4 & 1 ? s[i] * u.unit : -INFINITY;
+      s[i] = there >> (threadIdx.x / 32 * 8 + threadIdx.x % 4 * 2 + i % 2) & 1 ? s[i] * u.unit : -INFINITY;
     }
   }
 
@@ -145,7 +165,7 @@ template <int KIND> struct DecodeFew {
 
   // ---- results ----
 
-  // The only part of its sequence is finished; of more, the last to be done adds up all.
+  // The only part of its sequence is finished; of more, the combining kernel does that.
   static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, const DecodeItem &item, const State &x) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
@@ -181,10 +201,22 @@ template <int KIND> struct DecodeFew {
 
   // ---- all of it ----
 
-  static __device__ __forceinline__ void attend_tile(Shared *s, const ScoreUnit &u, const Queries &q, State *x, int at, uint32_t there) {
+  struct Ring {
+    int stage = 0;
+    uint32_t parity = 0;
+    __device__ __forceinline__ void next() {
+      if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+  };
+
+  static __device__ __forceinline__ void attend_tile(Shared *s, const DecodeParams &p, const ScoreUnit &u, const Queries &q, State *x, const Ring &ring,
+                                                     const DecodePlace &next, bool copies) {
     int lane = threadIdx.x % 32;
-    uint32_t stage = tile_address(s->stage[at]);
+    uint32_t stage = tile_address(s->stage[ring.stage]);
     float sc[4];
+    barrier_wait(&s->full[ring.stage], ring.parity);
+    uint64_t there = s->there[ring.stage][0] | (uint64_t)s->there[ring.stage][1] << 32;
+    if (~there) clear_others(s, ring.stage, there);
     multiply_keys(sc, q, stage);
     in_units(sc, u, there);
 #pragma unroll
@@ -192,53 +224,50 @@ template <int KIND> struct DecodeFew {
       float most = quad_max(fmaxf(sc[h * 2], sc[h * 2 + 1]));
       if (lane % 4 == 0) s->most[lane / 4 + h * 8][threadIdx.x / 32] = most;
     }
-    __syncthreads(); // the largest of each warp are there
+    __syncthreads(); // the largest of each warp are there, and the tile before was read
+    if (copies) copy(s, p, next, ring.stage ? ring.stage - 1 : STAGES - 1);
     weigh(s, sc, x);
     __syncthreads(); // the weights are there
     add_values(s, x, stage);
   }
 
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p) {
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring &ring) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
-    DecodePlace first[STAGES - 1], next;
-    uint32_t there[STAGES]; // which tokens are, of the tiles on their way
-#pragma unroll
-    for (int i = 0; i < STAGES - 1; i++) first[i] = look_up(plan, p, &ahead);
-    next = look_up(plan, p, &ahead);
-#pragma unroll
-    for (int i = 0; i < STAGES - 1; i++) there[i] = copy(s, p, first[i], i);
-    int stage = 0;
+    bool copies = threadIdx.x < KEYS;
+    Ring to = ring;
+    for (int i = 0; i < STAGES - 1; i++, to.next()) {
+      DecodePlace x = look_up(plan, p, &ahead);
+      if (copies) copy(s, p, x, to.stage);
+    }
+    DecodePlace next = look_up(plan, p, &ahead);
     while (now.index < plan.end) {
       Queries q;
       State x = {{}, {-INFINITY, -INFINITY}, {}};
       load_queries(s, q, p, now);
-      for (int key = now.key, more = 1; more; stage = stage == STAGES - 1 ? 0 : stage + 1) { // an empty part has one tile too, as in look_up
-        copy_wait<STAGES - 2>();
-        __syncthreads(); // the tile is there, and the one before was read
-        there[STAGES - 1] = copy(s, p, next, stage ? stage - 1 : STAGES - 1);
+      for (int key = now.key, more = 1; more; ring.next()) { // an empty part has one tile too, as in look_up
+        attend_tile(s, p, u, q, &x, ring, next, copies);
         next = look_up(plan, p, &ahead);
-        attend_tile(s, u, q, &x, stage, there[0]);
-#pragma unroll
-        for (int i = 0; i < STAGES - 1; i++) there[i] = there[i + 1];
         key += KEYS, more = key < now.to;
       }
       finish(s, p, now, x);
       decode_next(plan, p, &now);
     }
-    copy_wait<0>();
-    decode_join_items<V, WARPS>(plan, p, ROWS, KIND);
+    for (int i = 0; i < STAGES - 1; i++, ring.next()) barrier_wait(&s->full[ring.stage], ring.parity); // of no tokens
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     static_assert(sizeof(Shared) <= DECODE_FEW_SHARED, "as the launcher has it");
+    if (threadIdx.x < STAGES) barrier_init(&s->full[threadIdx.x], KEYS / 32);
+    barrier_init_done();
     decode_hint<THREADS>(s->before, p, ROW);
     wait_for_predecessor();
+    Ring ring;
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
-      if (plan.begin < plan.end) run_items(s, plan, p);
+      if (plan.begin < plan.end) run_items(s, plan, p, ring);
       __syncthreads();
     }
   }

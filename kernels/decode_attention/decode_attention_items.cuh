@@ -23,9 +23,14 @@ typedef struct DecodePlan {
 INLINE int decode_seen_from(const DecodeParams &p, int length) {
   return p.window && length > p.window ? length - p.window : 0;
 }
+#ifdef DECODE_OLD_LENGTH
+#define LATER __ldcg(p.lengths + b)
+#else
+#define LATER p.lengths[b]
+#endif
 // early: before the predecessor has ended; from L2, since what is read then must not be found in L1 after it.
 INLINE int decode_length(const DecodeParams &p, int b, bool early = false) {
-  return min(max(early ? __ldcg(p.lengths + b) : p.lengths[b], 0), p.capacity);
+  return min(max(early ? __ldcg(p.lengths + b) : LATER, 0), p.capacity);
 }
 // Tokens of a part of a sequence: as many in each, in whole steps of a block, with what is left in the last.
 INLINE int decode_part(const DecodeParams &p, int length) {
@@ -43,7 +48,7 @@ INLINE int decode_parts(const DecodeParams &p, int length) {
 // Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES + 1 of them, after which there is
 // room for the warps' sums. Returns the sum of all.
 template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count, bool early) {
-  enum { EACH = (DECODE_SEQUENCES + THREADS - 1) / THREADS };
+  enum { EACH = DECODE_SEQUENCES / THREADS };
   int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES + 1;
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
@@ -66,8 +71,7 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
     all += warps[w];
   }
 #pragma unroll
-  for (int i = 0; i < EACH; i++)
-    if (threadIdx.x * EACH + i < DECODE_SEQUENCES) before[threadIdx.x * EACH + i] = at + mine[i];
+  for (int i = 0; i < EACH; i++) before[threadIdx.x * EACH + i] = at + mine[i];
   if (threadIdx.x == 0) before[DECODE_SEQUENCES] = all;
   __syncthreads();
   return all;

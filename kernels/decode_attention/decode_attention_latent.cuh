@@ -5,8 +5,9 @@
 #ifndef SOL_KERNELS_DECODE_ATTENTION_LATENT_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_LATENT_CUH
 
-#include "decode_attention/decode_attention_combine.cuh"
+#include "decode_attention/decode_attention_items.cuh"
 #include "hopper.cuh"
+#include "mma.cuh"
 
 template <int KIND> struct DecodeLatent {
   enum {
@@ -130,7 +131,7 @@ template <int KIND> struct DecodeLatent {
 
   // ---- results ----
 
-  // The only part of its sequence is finished; of more, the last to be done adds up all. The first warpgroup has the sums of weights.
+  // The only part of its sequence is finished; of more, the combining kernel does that. The first warpgroup has the sums of weights.
   static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, const DecodeItem &item, const Sums &o, const Softmax &x) {
     int lane = threadIdx.x % 32, first = threadIdx.x / 128 * HALF + lane % 4 * 2;
     __syncthreads(); // what is in `by` was used
@@ -196,7 +197,6 @@ template <int KIND> struct DecodeLatent {
       decode_next(plan, p, &now);
     }
     copy_wait<0>();
-    decode_join_items<V, THREADS / 32>(plan, p, ROWS, KIND);
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {

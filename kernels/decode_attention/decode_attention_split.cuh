@@ -7,7 +7,8 @@
 #ifndef SOL_KERNELS_DECODE_ATTENTION_SPLIT_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_SPLIT_CUH
 
-#include "decode_attention/decode_attention_combine.cuh"
+#include "decode_attention/decode_attention_items.cuh"
+#include "mma.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
@@ -197,7 +198,7 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
 
   // ---- results ----
 
-  // The only part of its sequence is finished; of more, the last to be done adds up all.
+  // The only part of its sequence is finished; of more, the combining kernel does that.
   static __device__ __forceinline__ void finish(const DecodeParams &p, const Item &item, const float (&o)[O_TILES][4], const Softmax &x, int top) {
     int lane = threadIdx.x % 32, first = warp_of() * COLUMNS;
 #pragma unroll
@@ -272,12 +273,11 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
       Item done = now;
       next(plan, p, &now);
       starts = now.index != done.index;
-      if (!starts) continue;
+      if (starts)
 #pragma unroll
-      for (int m = 0; m < TALL; m++) finish(p, done, o[m], x[m], first_row() + m * DECODE_ROWS);
+        for (int m = 0; m < TALL; m++) finish(p, done, o[m], x[m], first_row() + m * DECODE_ROWS);
     }
     copy_wait<0>();
-    decode_join_items<V, THREADS / 32>(plan, p, ROWS, kind_of(p));
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {

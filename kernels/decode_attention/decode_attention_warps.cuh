@@ -1,6 +1,7 @@
-// Decode attention for heads of 64, 128 and 256. Some warps multiply, each with tokens of its own; two copy tiles of the others' K and V into rings
-// in shared memory, so that what an SM has on its way from memory depends on the rings' length alone, and goes on over the ends of items; one
-// adds up the sums that the others leave in shared memory at an item's end, and does what waits for memory then.
+// Decode attention for heads of 64, 128 and 256. A warp has tokens of its own: their K and V come from memory straight into the
+// registers that mma.sync wants, with no shared memory and no barrier on the way, and as soon as a tile's K (V) was multiplied the next
+// tile's is on its way, of the next item too. At an item's end a warp leaves its sums in shared memory and, where there are two places for
+// them, goes on; what all warps left of the item before they add up then, so that none waits for the slowest.
 //
 // Scores are K Q^T, 16 tokens by 8 heads, and O^T is V^T P^T, so that with few heads little is wasted. In a product of 16 tokens lane
 // (g, c), g = lane / 4, has of K tokens g and g + 8, of each 16 bytes in every 64: the order of a row's elements is the same for Q,
@@ -8,20 +9,19 @@
 #ifndef SOL_KERNELS_DECODE_ATTENTION_WARPS_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_WARPS_CUH
 
-#include "decode_attention/decode_attention_combine.cuh"
+#include "decode_attention/decode_attention_items.cuh"
+#include "mma.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 // KIND: of the products; FP8: the cache is, and the products are of fp16, which holds every value of it, and Q and O may be either
-// (p.kind). D: elements of a head. TILES: of 8 heads. KEYS: tokens of a warp's tile; WARPS: of a block, that multiply; STAGES: tiles of a warp's ring.
-template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> struct DecodeWarps {
+// (p.kind). D: elements of a head. TILES: of 8 heads. KEYS: tokens of a warp's tile; WARPS: of a block.
+// PLACES: where sums are left, 1 or 2; with 1 warps wait for each other at an item's end, and L1 has more room for what is on its way.
+template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> struct DecodeWarps {
   enum {
     BYTES = FP8 ? 1 : 2,
     ROW = D * BYTES,
-    PIECES = ROW / 16, // of 16 bytes
-    COPIERS = DECODE_COPIERS,
-    THREADS = (WARPS + 1 + COPIERS) * 32,
-    MINE = WARPS / COPIERS, // rings of a warp that copies
+    THREADS = WARPS * 32,
     HEADS = TILES * 8,
     GROUPS = KEYS / 16,
     K_PIECES = ROW / 64,
@@ -29,192 +29,125 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     V_PIECES = ROW / 8 / V_PIECE,
     V_EACH = V_PIECE / BYTES, // elements of a piece
     O_TILES = D / 16,
-    ROUNDS = D / 32 // pieces of Q that a lane has
+    PITCH = D + 4,
+    CHUNKS = HEADS * D / 8, // of Q
+    Q_EACH = CHUNKS / 32
   };
-  // Of a tile: which tokens are there, tiles of the item from this one on, the item's sequence and heads.
-  struct Tile {
-    uint32_t there;
-    int left, b, head, heads;
-  };
-  union Stage {
-    struct {
-      uint8_t k[KEYS * ROW], v[KEYS * ROW];
-    };
-    float o[HEADS][D]; // at an item's end, in place of its last tile
+  struct Kept { // of an item, by each warp
+    float o[WARPS][HEADS][PITCH], most[WARPS][HEADS], sum[WARPS][HEADS];
   };
   struct Shared {
-    Stage ring[WARPS][STAGES];
-    float most[WARPS][HEADS], sum[WARPS][HEADS]; // of an item, by each warp
-    uint64_t copied[WARPS][STAGES], empty[WARPS][STAGES], full, free; // barriers; full, free: all have left their sums of an item; they have been read
-    Tile tile[WARPS][STAGES];
-    int before[DECODE_SEQUENCES + 24];
+    Kept kept[PLACES];
+    uint4 q[WARPS][CHUNKS];
+    uint64_t full[PLACES], free[PLACES]; // barriers: all warps have left their sums of an item; all have read what they add up
+    int item[PLACES][4];                 // its sequence, part, parts, tile of all heads
+    int before[DECODE_SEQUENCES + 16];
   };
   struct State {
     float o[TILES][O_TILES][4], most[TILES][2], sum[TILES][2];
   };
   static constexpr uint32_t ALL = KEYS == 32 ? ~0u : 0xffffu; // tokens of a tile
-  typedef Vec Queries[TILES][ROUNDS];
+  typedef uint32_t Keys[GROUPS][2][K_PIECES][4];
+  typedef uint32_t Values[GROUPS][4][V_PIECES][V_PIECE / 4];
 
-  static __device__ __forceinline__ Shared *shared(void) {
-    extern __shared__ __align__(1024) uint8_t memory[];
-    return (Shared *)memory;
-  }
   static __device__ __forceinline__ int kind_of(const DecodeParams &p) {
     return FP8 ? p.kind : KIND;
   }
 
-  // ---- queries: a lane has the pieces of head lane / 4 that go with its pieces of K ----
+  // ---- queries: chunks of 8 elements in the order in which lanes take them ----
 
-  static __device__ __forceinline__ int query_piece(int round) {
-    int c = threadIdx.x % 4;
-    return FP8 ? round / 2 * 8 + c * 2 + round % 2 : round * 4 + c;
+  static __device__ __forceinline__ int chunk_place(int head, int chunk) {
+    int lane_in_row = FP8 ? chunk / 2 % 4 : chunk % 4, round = FP8 ? chunk / 8 * 2 + chunk % 2 : chunk / 4;
+    return (head / 8 * (D / 32) + round) * 32 + head % 8 * 4 + lane_in_row;
   }
 
-  static __device__ __forceinline__ void load_queries(Queries &q, const DecodeParams &p, const Tile &tile) {
+  // Each warp has its own.
+  static __device__ __forceinline__ void load_queries(Shared *s, const DecodeParams &p, const DecodeItem &item) {
+    enum { AT_ONCE = Q_EACH < 4 ? Q_EACH : 4 };
+    __syncwarp(); // those before have been read
+#pragma unroll 1
+    for (int from = threadIdx.x % 32; from < CHUNKS; from += 32 * AT_ONCE) {
+      Vec q[AT_ONCE] = {};
 #pragma unroll
-    for (int t = 0; t < TILES; t++) {
-      int in_tile = t * 8 + threadIdx.x % 32 / 4;
-      const uint16_t *row = (const uint16_t *)p.q + tile.b * p.q_row + (int64_t)(tile.head + in_tile) * D;
-#pragma unroll
-      for (int i = 0; i < ROUNDS; i++) {
-        q[t][i] = {};
-        if (in_tile >= tile.heads) continue;
-        const uint16_t *at = row + query_piece(i) * 8;
-        if (p.q_aligned) q[t][i] = *(const Vec *)at;
+      for (int i = 0; i < AT_ONCE; i++) {
+        int n = from + i * 32, in_group = item.tile * HEADS + n / (D / 8);
+        if (in_group >= p.group) continue;
+        const uint16_t *at = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + n % (D / 8) * 8;
+        if (p.q_aligned) q[i] = *(const Vec *)at;
         else
 #pragma unroll
-          for (int j = 0; j < 8; j++) q[t][i].h[j] = at[j];
+          for (int j = 0; j < 8; j++) q[i].h[j] = at[j];
       }
 #pragma unroll
-      for (int i = 0; i < ROUNDS; i++) {
-        if (!FP8 || p.kind == KIND_FP16) continue;
-        float f[8];
-        widen(&q[t][i], p.kind, 2, f);
-        narrow(&q[t][i], KIND_FP16, 2, f);
+      for (int i = 0; i < AT_ONCE; i++) {
+        int n = from + i * 32;
+        if (FP8 && p.kind != KIND_FP16) {
+          float f[8];
+          widen(&q[i], p.kind, 2, f);
+          narrow(&q[i], KIND_FP16, 2, f);
+        }
+        s->q[threadIdx.x / 32][chunk_place(n / (D / 8), n % (D / 8))] = *(const uint4 *)&q[i];
       }
     }
-  }
-
-  // ---- items ----
-
-  // Tiles of a warp; an empty part has one too.
-  static __device__ __forceinline__ int tiles_of(const DecodeItem &item) {
-    return max((item.to - item.key + WARPS * KEYS - 1) / (WARPS * KEYS), 1);
-  }
-  static __device__ __forceinline__ int first_head(const DecodeParams &p, const DecodeItem &item) {
-    return item.kv * p.group + item.tile * HEADS;
-  }
-  static __device__ __forceinline__ int heads_of(const DecodeParams &p, const DecodeItem &item) {
-    return min(p.group - item.tile * HEADS, HEADS);
-  }
-
-  // ---- barriers ----
-
-  // All lanes' accesses of shared memory come before.
-  static __device__ __forceinline__ void arrive_one(uint64_t *bar) {
-    asm volatile("{.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];}" ::"r"(tile_address(bar)) : "memory");
-  }
-  static __device__ __forceinline__ void arrive(uint64_t *bar) {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) arrive_one(bar);
-  }
-  static __device__ __forceinline__ void wait_phase(uint64_t *bar, uint32_t phase) {
-    asm volatile("{.reg .pred done;\nAGAIN: mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;}" ::"r"(
-                     tile_address(bar)),
-                 "r"(phase & 1)
-                 : "memory");
   }
 
   // ---- copies ----
 
-  // Where a row's piece is in a tile: lanes that read at the same time find theirs in different banks.
-  static __device__ __forceinline__ int key_place(int row, int piece) {
-    return row * ROW + (ROW == 64 ? piece : piece ^ (row & 1) << 2) * 16;
-  }
-  static __device__ __forceinline__ int value_place(int row, int piece) {
-    return row * ROW + (piece ^ (ROW == 64 ? (row & 4) >> 1 : row & 6)) * 16;
-  }
-
-  // Zeros for tokens that are not there; row: of the lane's token.
-  static __device__ __forceinline__ void copy_tile(Stage *to, const DecodeParams &p, uint32_t row) {
-    enum { AT_ONCE = 32 / PIECES };
-    int lane = threadIdx.x % 32, piece = lane % PIECES;
-    const char *k = (const char *)p.k_cache + piece * 16, *v = (const char *)p.v_cache + piece * 16;
+  // What there is nothing of keeps its values.
+  template <int WORDS> static __device__ __forceinline__ void load_piece(uint32_t (&v)[WORDS], const char *from, bool there, int aligned) {
+    if (aligned) {
+      if (WORDS == 4)
+        asm volatile("{.reg .pred p; setp.ne.u32 p, %5, 0;\n"
+                     "@p ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];}"
+                     : "+r"(v[0]), "+r"(v[1]), "+r"(v[WORDS - 2]), "+r"(v[WORDS - 1])
+                     : "l"(__cvta_generic_to_global(from)), "r"((int)there)
+                     : "memory");
+      else
+        asm volatile("{.reg .pred p; setp.ne.u32 p, %3, 0;\n"
+                     "@p ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];}"
+                     : "+r"(v[0]), "+r"(v[1])
+                     : "l"(__cvta_generic_to_global(from)), "r"((int)there)
+                     : "memory");
+    } else if (there) {
 #pragma unroll
-    for (int i = 0; i < KEYS / AT_ONCE; i++) {
-      int token = i * AT_ONCE + lane / PIECES;
-      uint32_t at = __shfl_sync(~0u, row, token);
-      int64_t from = at == ~0u ? 0 : (int64_t)at * ROW;
-      copy_async(tile_address(to->k) + key_place(token, piece), k + from, at != ~0u);
-      copy_async(tile_address(to->v) + value_place(token, piece), v + from, at != ~0u);
-    }
-  }
-  static __device__ __forceinline__ void copy_elements_of(Stage *to, const DecodeParams &p, uint32_t row) {
-    int lane = threadIdx.x % 32;
-#pragma unroll 1
-    for (int i = 0; i < KEYS * PIECES / 32; i++) {
-      int token = (i * 32 + lane) / PIECES, piece = lane % PIECES;
-      uint32_t at = __shfl_sync(~0u, row, token);
-      int64_t from = at == ~0u ? 0 : (int64_t)at * ROW + piece * 16;
-      copy_elements(tile_address(to->k) + key_place(token, piece), (const char *)p.k_cache + from, at != ~0u, BYTES);
-      copy_elements(tile_address(to->v) + value_place(token, piece), (const char *)p.v_cache + from, at != ~0u, BYTES);
-    }
-  }
-
-  // The lane's arrival when its copies are there.
-  static __device__ __forceinline__ void arrive_copied(uint64_t *bar) {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(tile_address(bar)) : "memory");
-  }
-
-  // The next tiles of the rings that this warp fills: a lane has a token of each.
-  struct Next {
-    DecodePlace place[MINE];
-    Tile tile; // but for which tokens are there
-  };
-  static __device__ __forceinline__ Next look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item, int copier) {
-    Next x;
-    x.tile = {0, tiles_of(*item), item->b, first_head(p, *item), heads_of(p, *item)};
-#pragma unroll
-    for (int i = 0; i < MINE; i++) x.place[i] = decode_look_up(plan, p, *item, item->key + (i * COPIERS + copier) * KEYS + threadIdx.x % KEYS);
-    item->key += WARPS * KEYS;
-    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
-    return x;
-  }
-
-  struct Ring {
-    int stage = 0;
-    uint32_t phase = 0;
-    __device__ __forceinline__ void next() {
-      if (++stage == STAGES) stage = 0, phase ^= 1;
-    }
-  };
-
-  // Like what finishes items a function of its own: what the one has in registers is not in the other's way.
-  static __device__ __forceinline__ Ring copy_items(DecodePlan plan, const DecodeParams &p, Ring ring, int copier) {
-    Shared *s = shared();
-    DecodeItem item = decode_find(plan, p, plan.begin);
-    Next next = look_up(plan, p, &item, copier);
-    for (bool more = true; more; ring.next()) {
-      Tile tile = next.tile;
-      uint32_t rows[MINE];
-#pragma unroll
-      for (int i = 0; i < MINE; i++) rows[i] = decode_row(p, next.place[i]);
-      more = item.index < plan.end;
-      if (more) next = look_up(plan, p, &item, copier);
-#pragma unroll 1
-      for (int i = 0; i < MINE; i++) {
-        int warp = i * COPIERS + copier;
-        uint32_t row = i == 0 ? rows[0] : i == 1 ? rows[1 % MINE] : i == 2 ? rows[2 % MINE] : rows[3 % MINE];
-        tile.there = __ballot_sync(~0u, row != ~0u) & ALL;
-        wait_phase(&s->empty[warp][ring.stage], ring.phase ^ 1);
-        if (p.aligned) copy_tile(&s->ring[warp][ring.stage], p, row);
-        else copy_elements_of(&s->ring[warp][ring.stage], p, row);
-        arrive_copied(&s->copied[warp][ring.stage]);
-        if (threadIdx.x % 32 == 0) s->tile[warp][ring.stage] = tile;
-        arrive(&s->copied[warp][ring.stage]);
+      for (int i = 0; i < WORDS; i++) {
+        const uint16_t *h = (const uint16_t *)(from + i * 4);
+        const uint8_t *b = (const uint8_t *)(from + i * 4);
+        v[i] = BYTES == 2 ? h[0] | (uint32_t)h[1] << 16 : b[0] | b[1] << 8 | b[2] << 16 | (uint32_t)b[3] << 24;
       }
     }
-    return ring;
+  }
+
+  static __device__ __forceinline__ void load_keys(Keys &k, const DecodeParams &p, uint32_t row) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < GROUPS * 2; i++) {
+      uint32_t at = __shfl_sync(~0u, row, i * 8 + lane / 4);
+      const char *from = (const char *)p.k_cache + (int64_t)at * ROW + lane % 4 * 16;
+#pragma unroll
+      for (int j = 0; j < K_PIECES; j++) load_piece(k[i / 2][i % 2][j], from + j * 64, at != ~0u, p.aligned);
+    }
+  }
+
+  static __device__ __forceinline__ void load_values(Values &v, const DecodeParams &p, uint32_t row) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < GROUPS * 4; i++) {
+      uint32_t at = __shfl_sync(~0u, row, i / 2 * 8 + lane % 4 * 2 + i % 2);
+      const char *from = (const char *)p.v_cache + (int64_t)at * ROW + lane / 4 * V_PIECE;
+#pragma unroll
+      for (int j = 0; j < V_PIECES; j++) load_piece(v[i / 4][i % 4][j], from + j * 8 * V_PIECE, at != ~0u, p.aligned);
+    }
+  }
+
+  // Zeros for the tokens that are not there, which have a weight of zero, but may have NaN in their registers.
+  static __device__ __forceinline__ void clear_values(Values &v, uint32_t there) {
+#pragma unroll
+    for (int i = 0; i < GROUPS * 4; i++)
+#pragma unroll
+      for (int j = 0; j < V_PIECES * V_PIECE / 4; j++)
+        if (!(there >> (i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2) & 1)) v[i / 4][i % 4][j * 4 / V_PIECE][j % (V_PIECE / 4)] = 0;
   }
 
   // ---- products ----
@@ -234,29 +167,28 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
 
   // A score's row is a token, g or g + 8, and its columns heads 2c and 2c + 1.
   typedef float Scores[TILES][GROUPS][4];
-  static __device__ __forceinline__ void multiply_keys(Scores &s, const Queries &q, const uint8_t *k) {
+  static __device__ __forceinline__ void multiply_keys(Scores &s, const uint4 *q, const Keys &k) {
     enum { STEPS = FP8 ? 4 : 2, CHAINS = TILES * GROUPS < 4 ? 2 : 1 };
-    int lane = threadIdx.x % 32;
     float d[CHAINS][TILES][GROUPS][4] = {};
 #pragma unroll
     for (int j = 0; j < K_PIECES; j++)
 #pragma unroll
-      for (int i = 0; i < GROUPS; i++) {
-        Vec low = *(const Vec *)(k + key_place(i * 16 + lane / 4, j * 4 + lane % 4)),
-            high = *(const Vec *)(k + key_place(i * 16 + 8 + lane / 4, j * 4 + lane % 4));
+      for (int t = 0; t < TILES; t++) {
+        Vec b[STEPS / 2];
 #pragma unroll
-        for (int step = 0; step < STEPS; step++) {
-          uint32_t a[4];
-          if (FP8)
-            a[0] = halves(low.u[step % 4] & 0xffff), a[1] = halves(high.u[step % 4] & 0xffff), a[2] = halves(low.u[step % 4] >> 16),
-            a[3] = halves(high.u[step % 4] >> 16);
-          else a[0] = low.u[step * 2 % 4], a[1] = high.u[step * 2 % 4], a[2] = low.u[(step * 2 + 1) % 4], a[3] = high.u[(step * 2 + 1) % 4];
+        for (int i = 0; i < STEPS / 2; i++) *(uint4 *)&b[i] = q[(t * (D / 32) + j * STEPS / 2 + i) * 32 + threadIdx.x % 32];
 #pragma unroll
-          for (int t = 0; t < TILES; t++) {
-            const Vec &b = q[t][(j * STEPS + step) / 2];
-            multiply_16x8(d[step % CHAINS][t][i], a, b.u[step % 2 * 2], b.u[step % 2 * 2 + 1], KIND);
+        for (int i = 0; i < GROUPS; i++)
+#pragma unroll
+          for (int step = 0; step < STEPS; step++) {
+            const uint32_t *low = k[i][0][j], *high = k[i][1][j];
+            uint32_t a[4];
+            if (FP8)
+              a[0] = halves(low[step % 4] & 0xffff), a[1] = halves(high[step % 4] & 0xffff), a[2] = halves(low[step % 4] >> 16),
+              a[3] = halves(high[step % 4] >> 16);
+            else a[0] = low[step * 2 % 4], a[1] = high[step * 2 % 4], a[2] = low[(step * 2 + 1) % 4], a[3] = high[(step * 2 + 1) % 4];
+            multiply_16x8(d[step % CHAINS][t][i], a, b[step / 2].u[step % 2 * 2], b[step / 2].u[step % 2 * 2 + 1], KIND);
           }
-        }
       }
 #pragma unroll
     for (int i = 0; i < TILES * GROUPS * 4; i++) {
@@ -320,24 +252,13 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     }
   }
 
-  // One piece of the lane's four tokens.
-  typedef uint32_t Values[4][V_PIECE / 4];
-  static __device__ __forceinline__ void load_values(Values &v, const uint8_t *tile, int group, int piece) {
-    int lane = threadIdx.x % 32, at = piece * 8 * V_PIECE + lane / 4 * V_PIECE;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const uint8_t *from = tile + value_place(group * 16 + i / 2 * 8 + lane % 4 * 2 + i % 2, at / 16) + at % 16;
-      if (V_PIECE == 16) *(uint4 *)v[i] = *(const uint4 *)from;
-      else *(uint2 *)v[i] = *(const uint2 *)from;
-    }
-  }
-
-  // Tile i's rows are, of the lane's elements of a token's piece, number 2i and 2i + 1.
-  static __device__ __forceinline__ void left_of_values(uint32_t (&a)[4], const Values &v, int tile) {
-    int word = tile * 2 * BYTES / 4;
+  // Tile i's rows are, of the lane's elements of a token of V, number 2i and 2i + 1.
+  static __device__ __forceinline__ void left_of_values(uint32_t (&a)[4], const uint32_t (&v)[4][V_PIECES][V_PIECE / 4], int tile) {
+    enum { PER_WORD = 4 / BYTES };
+    int word = tile * 2 / PER_WORD, piece = word / (V_PIECE / 4), at = word % (V_PIECE / 4);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      uint32_t even = v[i * 2][word], odd = v[i * 2 + 1][word];
+      uint32_t even = v[i * 2][piece][at], odd = v[i * 2 + 1][piece][at];
       if (FP8) {
         uint32_t four = __byte_perm(even, odd, tile % 2 ? 0x7362 : 0x5140);
         a[i * 2] = halves(four & 0xffff), a[i * 2 + 1] = halves(four >> 16);
@@ -346,19 +267,16 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     }
   }
 
-  static __device__ __forceinline__ void add_values(State *x, const Scores &s, const uint8_t *tile) {
+  static __device__ __forceinline__ void add_values(State *x, const Scores &s, const Values &v) {
 #pragma unroll
     for (int i = 0; i < GROUPS; i++) {
       uint32_t b[TILES][2][2];
 #pragma unroll
       for (int t = 0; t < TILES; t++) as_right_operand(b[t], s[t][i]);
-      Values v;
 #pragma unroll
       for (int j = 0; j < O_TILES; j++) {
-        enum { EACH = V_EACH / 2 }; // tiles of a piece
         uint32_t a[4];
-        if (j % EACH == 0) load_values(v, tile, i, j / EACH);
-        left_of_values(a, v, j % EACH);
+        left_of_values(a, v[i], j);
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
           multiply_16x8(x->o[t][j], a, b[t][0][0], b[t][0][1], KIND);
@@ -370,6 +288,19 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
 
   // ---- results ----
 
+  // All lanes' accesses of shared memory come before.
+  static __device__ __forceinline__ void arrive(uint64_t *bar) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      asm volatile("{.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];}" ::"r"(tile_address(bar)) : "memory");
+  }
+  static __device__ __forceinline__ void wait_phase(uint64_t *bar, uint32_t phase) {
+    asm volatile("{.reg .pred done;\nAGAIN: mbarrier.test_wait.parity.shared.b64 done, [%0], %1;\n@!done bra AGAIN;}" ::"r"(
+                     tile_address(bar)),
+                 "r"(phase & 1)
+                 : "memory");
+  }
+
   static __device__ __forceinline__ void start(State *x) {
 #pragma unroll
     for (int i = 0; i < TILES * O_TILES * 4; i++) x->o[i / (O_TILES * 4)][i / 4 % O_TILES][i % 4] = 0;
@@ -377,13 +308,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
     for (int i = 0; i < TILES * 2; i++) x->most[i / 2][i % 2] = -INFINITY, x->sum[i / 2][i % 2] = 0;
   }
 
-  // Where a head's column is: rows are swizzled so that lanes that store at the same time have different banks.
-  static __device__ __forceinline__ int kept_place(int head, int column) {
-    int c = head % 8 / 2;
-    return column ^ (V_EACH == 16 ? c : (c & 1) | (c & 2) << 1) * 4;
-  }
-
-  static __device__ __forceinline__ void keep(Shared *s, const State &x, int heads, int stage) {
+  static __device__ __forceinline__ void keep(Kept *s, const State &x, int heads) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
     for (int t = 0; t < TILES; t++)
@@ -398,124 +323,122 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int STAGES> 
 #pragma unroll
         for (int i = 0; i < O_TILES; i += 2) {
           int column = i * 2 / V_EACH * V_EACH * 8 + lane / 4 * V_EACH + i * 2 % V_EACH;
-          *(float4 *)&s->ring[warp][stage].o[head][kept_place(head, column)] = {x.o[t][i][h], x.o[t][i][h + 2], x.o[t][i + 1][h], x.o[t][i + 1][h + 2]};
+          *(float4 *)&s->o[warp][head][column] = {x.o[t][i][h], x.o[t][i][h + 2], x.o[t][i + 1][h], x.o[t][i + 1][h + 2]};
         }
       }
   }
 
-  // Adds up what the warps left of an item, by one warp. The only part of its sequence is finished; of more, the last to be done adds up all.
-  static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, const DecodeItem &item, int stage) {
-    enum { WIDE = D == 64 ? 2 : 4, EACH = D / 32 / WIDE }; // columns side by side, and how often
-    int lane = threadIdx.x % 32, first = first_head(p, item), heads = heads_of(p, item);
-#pragma unroll 1
-    for (int head = 0; head < heads; head++) {
-      float most = -INFINITY, sum = 0, by[WARPS], o[EACH][WIDE] = {};
+  // Leaves the warp's sums of its item number `count`.
+  static __device__ __forceinline__ void leave(Shared *s, const DecodeParams &p, const State &x, const DecodeItem &item, uint32_t count) {
+    uint32_t turn = count % PLACES;
+    if (count >= PLACES) wait_phase(&s->free[turn], count / PLACES - 1);
+    keep(&s->kept[turn], x, min(p.group - item.tile * HEADS, HEADS));
+    int what[] = {item.b, item.part, item.parts, item.kv * p.tiles + item.tile};
+    if (threadIdx.x == 0)
 #pragma unroll
-      for (int w = 0; w < WARPS; w++) most = fmaxf(most, s->most[w][head]);
+      for (int i = 0; i < 4; i++) s->item[turn][i] = what[i];
+    arrive(&s->full[turn]);
+  }
+
+  // Adds up what the warps left of item `count`, for some of its heads. The only part of its sequence is finished; of more, the combining
+  // kernel does that.
+  static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, uint32_t count) {
+    int lane = threadIdx.x % 32;
+    uint32_t turn = count % PLACES;
+    const Kept *k = &s->kept[turn];
+    wait_phase(&s->full[turn], count / PLACES);
+    int b = s->item[turn][0], in_sequence = s->item[turn][1], parts = s->item[turn][2], tile = s->item[turn][3];
+    int kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS, heads = min(p.group - in_group, HEADS);
+    for (int head = threadIdx.x / 32; head < heads; head += WARPS) {
+      float most = -INFINITY, sum = 0, by[WARPS], o[D / 32] = {};
+#pragma unroll
+      for (int w = 0; w < WARPS; w++) most = fmaxf(most, k->most[w][head]);
       float base = most == -INFINITY ? 0 : most;
 #pragma unroll
-      for (int w = 0; w < WARPS; w++) by[w] = exp_two(s->most[w][head] - base), sum += by[w] * s->sum[w][head];
+      for (int w = 0; w < WARPS; w++) by[w] = exp_two(k->most[w][head] - base), sum += by[w] * k->sum[w][head];
 #pragma unroll
       for (int w = 0; w < WARPS; w++)
 #pragma unroll
-        for (int i = 0; i < EACH; i++) {
-          const float *from = &s->ring[w][stage].o[head][kept_place(head, (i * 32 + lane) * WIDE)];
-          float x[WIDE];
-          if (WIDE == 4) *(float4 *)x = *(const float4 *)from;
-          else *(float2 *)x = *(const float2 *)from;
-#pragma unroll
-          for (int j = 0; j < WIDE; j++) o[i][j] += by[w] * x[j];
-        }
-      int64_t row = (int64_t)item.b * p.heads + first + head, part = row * p.parts + item.part;
-      int64_t to = item.b * p.o_row + (int64_t)(first + head) * D;
+        for (int i = 0; i < D / 32; i++) o[i] += by[w] * k->o[w][head][i * 32 + lane];
+      int all = kv * p.group + in_group + head;
+      int64_t part = ((int64_t)b * p.heads + all) * p.parts + in_sequence;
       float last = sum == 0 ? 0 : p.v_scale / sum;
 #pragma unroll
-      for (int i = 0; i < EACH * WIDE; i++) {
-        int column = (i / WIDE * 32 + lane) * WIDE + i % WIDE;
-        if (item.parts > 1) p.sums[part * D + column] = o[i / WIDE][i % WIDE];
-        else store_one(p.o, to + column, kind_of(p), o[i / WIDE][i % WIDE] * last);
+      for (int i = 0; i < D / 32; i++) {
+        if (parts > 1) p.sums[part * D + i * 32 + lane] = o[i];
+        else store_one(p.o, b * p.o_row + (int64_t)all * D + i * 32 + lane, kind_of(p), o[i] * last);
       }
-      if (lane == 0 && item.parts > 1) p.mosts[part] = most, p.weights[part] = sum;
-      if (lane == 0 && item.parts == 1 && p.lse) p.lse[row] = log_sum(most, 1, sum);
+      if (lane) continue;
+      if (parts > 1) p.mosts[part] = most, p.weights[part] = sum;
+      else if (p.lse) p.lse[(int64_t)b * p.heads + all] = log_sum(most, 1, sum);
     }
-    arrive(&s->free);
-    if (lane < WARPS) arrive_one(&s->empty[lane][stage]);
-    if (item.parts > 1) decode_join<D>(p, item.b, item.part, item.parts, first, first + heads, 1, kind_of(p));
+    arrive(&s->free[turn]);
   }
 
   // ---- all of it ----
 
-  // What is known of the ring's next tile, when it is there.
-  static __device__ __forceinline__ Tile next_tile(Shared *s, const Ring &ring) {
-    wait_phase(&s->copied[threadIdx.x / 32][ring.stage], ring.phase);
-    return s->tile[threadIdx.x / 32][ring.stage];
+  // A lane's token of the warp's tile that comes after those looked up so far.
+  static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
+    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x / 32 * KEYS + threadIdx.x % KEYS);
+    item->key += WARPS * KEYS;
+    if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
+    return x;
   }
 
   // count: items of this block so far.
-  static __device__ __forceinline__ void multiply_items(Shared *s, int items, const DecodeParams &p, Ring &ring, uint32_t &count) {
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, uint32_t &count) {
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
-    int warp = threadIdx.x / 32;
-    Tile tile = next_tile(s, ring);
-    Queries q;
-    load_queries(q, p, tile);
-    for (; items; items--, count++) {
-      int heads = tile.heads, stage;
+    DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
+    DecodePlace next = look_up(plan, p, &ahead);
+    uint32_t row = decode_row(p, next), first = count;
+    Keys k = {};
+    Values v = {};
+    load_keys(k, p, row);
+    next = look_up(plan, p, &ahead);
+    load_values(v, p, row);
+    load_queries(s, p, now);
+    uint32_t there = __ballot_sync(~0u, row != ~0u) & ALL;
+    while (now.index < plan.end) {
       State x;
       start(&x);
-      for (int left = tile.left;; left--) {
+      for (int key = now.key, more = 1; more;) { // an empty part has one step too, as in look_up
         Scores scores;
-        const Stage *from = &s->ring[warp][stage = ring.stage];
-        uint32_t there = tile.there;
-        multiply_keys(scores, q, from->k);
-        ring.next();
-        if (left > 1 || items > 1) tile = next_tile(s, ring);
-        if (left == 1 && items > 1) load_queries(q, p, tile);
+        multiply_keys(scores, s->q[threadIdx.x / 32], k);
         in_units(scores, u, there);
+        row = decode_row(p, next);
+        load_keys(k, p, row);
+        next = look_up(plan, p, &ahead);
         weigh(scores, &x);
-        add_values(&x, scores, from->v);
-        if (left == 1) break;
-        arrive(&s->empty[warp][stage]);
+        if (there != ALL) clear_values(v, there);
+        add_values(&x, scores, v);
+        key += WARPS * KEYS;
+        more = key < now.to;
+        load_values(v, p, row);
+        there = __ballot_sync(~0u, row != ~0u) & ALL;
       }
-      if (count) wait_phase(&s->free, count - 1);
-      __syncwarp(); // the tile has been read
-      keep(s, x, heads, stage);
-      arrive(&s->full);
+      leave(s, p, x, now, count);
+      decode_next(plan, p, &now);
+      if (now.index < plan.end) load_queries(s, p, now);
+      if (PLACES == 1 || count > first) finish(s, p, count - PLACES + 1);
+      count++;
     }
-  }
-
-  // stage: after that of the tile before the first. Returns that after the last.
-  static __device__ __forceinline__ int finish_items(DecodePlan plan, const DecodeParams &p, int stage, uint32_t count) {
-    Shared *s = shared();
-    for (DecodeItem item = decode_find(plan, p, plan.begin); item.index < plan.end; decode_next(plan, p, &item)) {
-      int last = (stage + tiles_of(item) - 1) % STAGES;
-      stage = (last + 1) % STAGES;
-      wait_phase(&s->full, count++);
-      finish(s, p, item, last);
-    }
-    return stage;
-  }
-
-  static __device__ __forceinline__ void init_barrier(uint64_t *bar, int arrivals) {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tile_address(bar)), "r"(arrivals) : "memory");
+    if (PLACES > 1) finish(s, p, count - 1);
   }
 
   static __device__ __forceinline__ void run(const DecodeParams &p) {
-    Shared *s = shared();
-    static_assert(sizeof(Stage) == KEYS * ROW * 2, "the sums have room");
-    static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, BYTES, KEYS, WARPS, STAGES), "as the launcher has it");
-    if (threadIdx.x < WARPS * STAGES) init_barrier(&s->copied[0][threadIdx.x], 33), init_barrier(&s->empty[0][threadIdx.x], 1); // 33: copies' and what is there
-    if (threadIdx.x == 0) init_barrier(&s->full, WARPS), init_barrier(&s->free, 1);
-    Ring ring;
-    int warp = threadIdx.x / 32;
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    static_assert(sizeof(Shared) == DECODE_HEADS_SHARED(TILES, D, WARPS, PLACES), "as the launcher has it");
+    if (threadIdx.x < 2 * PLACES) {
+      uint64_t *bar = threadIdx.x < PLACES ? &s->full[threadIdx.x] : &s->free[threadIdx.x - PLACES];
+      asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tile_address(bar)), "r"((int)WARPS) : "memory");
+    }
     uint32_t count = 0;
     decode_hint<THREADS>(s->before, p, ROW);
     wait_for_predecessor();
     for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
-      if (plan.begin >= plan.end) ;
-      else if (warp < WARPS) multiply_items(s, (int)(plan.end - plan.begin), p, ring, count);
-      else if (warp == WARPS) ring.stage = finish_items(plan, p, ring.stage, count), count += (uint32_t)(plan.end - plan.begin);
-      else ring = copy_items(plan, p, ring, warp - WARPS - 1);
+      if (plan.begin < plan.end) run_items(s, plan, p, count);
       __syncthreads();
     }
   }

@@ -1,6 +1,5 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
-#include <stdlib.h>
 
 #include "ops/attention_parts.h"
 
@@ -204,17 +203,24 @@ static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel
                       stream);
 }
 
-// Queries of which a tile of so many rows has all keys that they see; 0: of none.
+// Queries of which a tile of so many rows has all keys that they see; 0: of too few. Tiles of neighbouring queries have window - 1 keys in
+// common, which are read again.
 static int64_t brief_span(const SolAttention *a, int rows) {
   if (a->queries <= rows && a->keys <= rows) return rows;
-  return a->causal && a->window && a->window <= rows / 2 ? rows - a->window + 1 : 0;
+  return a->causal && a->window && a->window <= rows / 4 ? rows - a->window + 1 : 0;
+}
+
+// Halves of 64 rows that a tile of the brief kernel has; 0: it is not for these.
+static int brief_halves(const SolAttention *a) {
+  if (brief_span(a, ATTENTION_BRIEF_ROWS)) return 1;
+  return a->d == 64 && brief_span(a, 2 * ATTENTION_BRIEF_ROWS) ? 2 : 0; // wider heads have no room for two stages in two blocks
 }
 
 static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves, SolStream stream) {
   int rows = ATTENTION_BRIEF_ROWS * halves;
   int64_t span = brief_span(a, rows);
   AttentionTiledParams p = {.all = attention_params(a), .span = (int)span, .rows = (int)ops_ceil_div(a->queries, span)};
-  p.all.pack = halves == 1 ? heads_together(a, rows) : 1;
+  p.all.pack = halves == 1 && p.rows == 1 ? heads_together(a, rows) : 1;
   p.all.tiles = ops_ceil_div(p.rows * a->heads * a->batch, p.all.pack);
   SolStatus status = make_maps(ctx, a, rows / p.all.pack, rows / p.all.pack, &p);
   if (status) return status;
@@ -226,10 +232,7 @@ SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) 
   SolAttention a = attention_filled(args);
   int tiled = kernel_for(&a, TILED_WGMMA);
   bool wgmma = ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled);
-  const char *old = getenv("ATTN_OLD");
-  if (wgmma && a.queries <= ATTENTION_BRIEF_ROWS && a.keys <= ATTENTION_BRIEF_ROWS) return launch_brief(ctx, &a, 1, stream);
-  if (wgmma && !old && brief_span(&a, 2 * ATTENTION_BRIEF_ROWS)) return launch_brief(ctx, &a, 2, stream);
-  if (old && *old == 'm') return launch_mma(ctx, &a, stream);
+  if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
   return launch_mma(ctx, &a, stream);
 }

@@ -279,5 +279,4 @@ const OpsDef ops_decode_attention = {
     OPS_CASES(shapes, bench),
     OPS_KERNELS("decode_attention", decode_kernels),
     .shared = decode_shared,
-    .least_shared = DECODE_LEAST_SHARED,
 };

@@ -1,41 +1,42 @@
-// How sequences are cut into parts, and the kernel for the parts, which adds them up too.
-#include <stdlib.h>
-
+// How sequences are cut into parts, and the two kernels: one for the parts, one that adds them up.
 #include "kernels/common.h"
 #include "ops/decode_attention_parts.h"
 
 const char *const decode_kernels[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, stages)                                                      \
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
   "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
 #define LATENT(kind, fp8) "sol_decode_attention_latent_" #kind "_" #fp8,
 #define MANY(kind, fp8)   "sol_decode_attention_many_" #kind "_" #fp8,
 #define FEW(kind)         "sol_decode_attention_few_" #kind,
 #define WIDE(kind)        "sol_decode_attention_wide_" #kind,
+#define COMBINE(v)        "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 const uint32_t decode_shared[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, stages)                                                      \
-  DECODE_HEADS_SHARED(tiles, d, 2 - (fp8), keys, warps, stages),
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places) DECODE_HEADS_SHARED(tiles, d, warps, places),
 #define LATENT(kind, fp8)                                       DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
 #define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
 #define FEW(kind)                                               DECODE_FEW_SHARED,
 #define WIDE(kind)                                              DECODE_WIDE_SHARED,
+#define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 typedef struct Variant {
-  int kind, fp8;
-  int64_t d;
-  int rows, warps, keys, stages; // rows: heads of a block; keys: tokens at a time, with stages: of a warp
+  int kind, fp8; // kind 0: adds up the parts
+  int64_t d, v_dim;
+  int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, stages) {kind, fp8, d, 8 * (tiles), warps, keys, stages},
-#define LATENT(kind, fp8)                               {kind, fp8, DECODE_LATENT, DECODE_ROWS, DECODE_THREADS / 32, 64, 0},
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
+  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps)},
+#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64},
 #define MANY(kind, fp8)                                                                                      \
-  {kind, fp8, DECODE_LATENT, DECODE_MANY_ROWS, DECODE_THREADS / 32 * DECODE_MANY_GROUPS, 64, 0},
-#define FEW(kind)  {kind, 0, 0, DECODE_ROWS, 8, 64, 0}, // d 0: not by shape alone
-#define WIDE(kind) {kind, 0, 0, DECODE_WIDE_ROWS, 8, 64, 0},
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1, 64},
+#define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64},
+#define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64}, // d 0: not by shape alone
+#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -56,22 +57,15 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
   return last;
 }
 
-// What a launch of a variant has on this GPU.
-typedef struct Shape {
-  int threads, step; // step: tokens that a block has at a time
-  uint32_t shared;
-} Shape;
-static Shape shape_of(const SolContext *ctx, int kernel) {
-  const Variant *v = &variants[kernel];
-  if (!v->stages) return (Shape){v->warps * 32, v->keys, decode_shared[kernel]};
-  int warps = DECODE_WARPS_ON(ctx->cc, v->warps), stages = DECODE_RING_ON(ctx->cc, v->stages);
-  return (Shape){DECODE_HEADS_THREADS(warps), v->keys * warps,
-                 (uint32_t)DECODE_HEADS_SHARED(v->rows / 8, (int)v->d, 2 - v->fp8, v->keys, warps, stages)};
+static int combining(int64_t v_dim) {
+  for (int i = 0; i < DECODE_KERNELS; i++)
+    if (!variants[i].kind && variants[i].v_dim == v_dim) return i;
+  return 0; // the checks leave no other shapes
 }
 
-// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums, and from DECODE_PARTS parts on up to `most`;
-// sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a sequence's bits do not
-// depend on the batch.
+// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums (heads of 256, whose parts' ends take
+// longest: 512 times), and from DECODE_PARTS parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
+// sequence's bits do not depend on the batch.
 typedef struct Lengths {
   int64_t whole, part, most;
 } Lengths;
@@ -86,20 +80,24 @@ static int64_t row_bytes(const SolDecodeAttention *a) { // of a token, for one h
   return DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a)));
 }
 
-static int64_t within(int64_t x, int64_t low, int64_t high) {
-  return x < low ? low : x > high ? high : x;
+// Whether an item has all of an SM, as in the variants of one block.
+static bool has_sm_alone(const SolDecodeAttention *a) {
+  return a->d == 128 && a->heads / a->kv_heads <= 8 && decode_cache_type(a) != SOL_FP8;
 }
 
 static Lengths lengths_of(const SolDecodeAttention *a) {
-  int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20, low = 1 << 18;
-  if (getenv("DECODE_LOW")) low = atoi(getenv("DECODE_LOW")) << 10;
+  int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
+  int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
-    if (getenv("DECODE_MLA")) tokens = atoi(getenv("DECODE_MLA"));
     return (Lengths){2 * tokens, tokens, tokens};
   }
-  int64_t part = tokens_of(within(64 * group * a->v_dim * 4, low, most), row);
-  return (Lengths){part, part, tokens_of(most, row)};
+  int64_t least = tokens_of(sums < low    ? low
+                            : sums > most ? most
+                                          : sums,
+                            row),
+          whole = tokens_of(2 * low, row);
+  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row)};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
@@ -114,7 +112,7 @@ static int64_t parts_of(const SolDecodeAttention *a) {
 
 int64_t decode_workspace(const SolDecodeAttention *a) {
   int64_t parts = a->heads && a->kv_heads ? parts_of(a) : 0;
-  return parts > 1 ? parts * a->batch * a->heads * ((a->v_dim + 2) * 4 + 8) + 8 : 0; // flags begin at 8 bytes
+  return parts > 1 ? parts * a->batch * a->heads * (a->v_dim + 2) * 4 : 0;
 }
 
 // -1: not a power of two.
@@ -124,12 +122,7 @@ static int log2_of(int64_t x) {
   return x == (int64_t)1 << n ? n : -1;
 }
 
-// What flags are set to: nothing that the workspace may have by chance, and nothing that another launch in it leaves.
-static uint64_t sign_of(const SolDecodeAttention *a) {
-  return ((uint64_t)(uintptr_t)a->workspace ^ (uint64_t)a->batch << 40) * 0x9e3779b97f4a7c15u ^ 0xd1b54a32d192ed03u;
-}
-
-static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v, int step) {
+static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
   int64_t parts = parts_of(a), all = parts * a->batch * a->heads, group = a->heads / a->kv_heads;
   float *sums = a->workspace;
   Lengths lengths = lengths_of(a);
@@ -145,8 +138,6 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v, int
                         .sums = sums,
                         .mosts = sums ? sums + all * a->v_dim : NULL,
                         .weights = sums ? sums + all * (a->v_dim + 1) : NULL,
-                        .flags = (unsigned long long *)(((uintptr_t)(sums + all * (a->v_dim + 2)) + 7) / 8 * 8),
-                        .sign = sign_of(a),
                         .o_row = a->o_stride,
                         .q_row = a->q_stride,
                         .batch = (int)a->batch,
@@ -164,10 +155,11 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v, int
                         .part = (int)lengths.part,
                         .part_most = (int)lengths.most,
                         .parts = (int)parts,
-                        .step = step,
-                        .hint = (int)((getenv("DECODE_HINT_K") ? atoi(getenv("DECODE_HINT_K")) << 10 : DECODE_HINT) / row_bytes(a)),
+                        .step = v->step,
+                        .hint = (int)(DECODE_HINT / row_bytes(a)),
                         .aligned = aligned,
                         .q_aligned = q_aligned,
+                        .slots = parts > DECODE_SLOTS ? DECODE_SLOTS : 1,
                         .kind = ops_kind(a->dtype),
                         .scale = a->scale * a->k_scale,
                         .soft_cap = a->soft_cap,
@@ -189,15 +181,20 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolStatus status = check_workspace(&a);
   if (status) return status;
   int kernel = kernel_for(ctx, &a);
-  Shape shape = shape_of(ctx, kernel);
-  DecodeParams p = params_of(&a, &variants[kernel], shape.step);
-  int64_t items = a.batch * a.kv_heads * p.tiles * (p.parts ? p.parts : 1);
+  const Variant *v = &variants[kernel];
+  DecodeParams p = params_of(&a, v);
+  int64_t items = a.batch * a.kv_heads * p.tiles * (p.parts ? p.parts : 1),
+          blocks = (int64_t)ctx->sms * v->blocks;
   OpsLaunch l = {.kernel = kernel,
-                 .block = (uint32_t)shape.threads,
-                 .shared = shape.shared,
+                 .block = (uint32_t)v->threads,
+                 .shared = decode_shared[kernel],
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  l.grid[0] = (uint32_t)(items < ctx->sms ? items : ctx->sms);
+  l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
+  status = ops_launch(ctx, &ops_decode_attention, &l, stream);
+  if (status || p.parts < 2) return status;
+  l.kernel = combining(a.v_dim), l.shared = 0, l.block = DECODE_SLOTS * 32;
+  ops_grid(l.grid, (uint64_t)ops_ceil_div(a.batch * a.heads, DECODE_SLOTS / p.slots), 1);
   return ops_launch(ctx, &ops_decode_attention, &l, stream);
 }

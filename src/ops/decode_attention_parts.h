@@ -6,11 +6,12 @@
 #include "ops/operation.h"
 
 enum {
-#define HEADS(kind, fp8, d, tiles, keys, warps, stages) DECODE_HEADS_##kind##_##fp8##_##d##_##tiles,
+#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places) DECODE_HEADS_##kind##_##fp8##_##d##_##tiles,
 #define LATENT(kind, fp8)                                       DECODE_LATENT_##kind##_##fp8,
 #define MANY(kind, fp8)                                         DECODE_MANY_##kind##_##fp8,
 #define FEW(kind)                                               DECODE_FEW_##kind,
 #define WIDE(kind)                                              DECODE_WIDE_##kind,
+#define COMBINE(v)                                              DECODE_COMBINE_##v,
 #include "kernels/decode_attention/decode_attention.def"
   DECODE_KERNELS
 };
