@@ -23,14 +23,9 @@ typedef struct DecodePlan {
 INLINE int decode_seen_from(const DecodeParams &p, int length) {
   return p.window && length > p.window ? length - p.window : 0;
 }
-#ifdef DECODE_OLD_LENGTH
-#define LATER __ldcg(p.lengths + b)
-#else
-#define LATER p.lengths[b]
-#endif
-// early: before the predecessor has ended; from L2, since what is read then must not be found in L1 after it.
-INLINE int decode_length(const DecodeParams &p, int b, bool early = false) {
-  return min(max(early ? __ldcg(p.lengths + b) : LATER, 0), p.capacity);
+// From L2: what is read before the predecessor has ended must not be found in L1 after it.
+INLINE int decode_length(const DecodeParams &p, int b) {
+  return min(max(__ldcg(p.lengths + b), 0), p.capacity);
 }
 // Tokens of a part of a sequence: as many in each, in whole steps of a block, with what is left in the last.
 INLINE int decode_part(const DecodeParams &p, int length) {
@@ -47,14 +42,14 @@ INLINE int decode_parts(const DecodeParams &p, int length) {
 
 // Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES + 1 of them, after which there is
 // room for the warps' sums. Returns the sum of all.
-template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count, bool early) {
+template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count) {
   enum { EACH = DECODE_SEQUENCES / THREADS };
   int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES + 1;
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
     int b = threadIdx.x * EACH + i;
     mine[i] = sum;
-    sum += b < count ? decode_parts(p, decode_length(p, first + b, early)) : 0;
+    sum += b < count ? decode_parts(p, decode_length(p, first + b)) : 0;
   }
   int at = sum;
 #pragma unroll
@@ -83,14 +78,14 @@ INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
   item->to = min(item->key + part, item->length);
 }
 
-template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first, bool early = false) {
+template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first) {
   DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
-  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count, early) * p.kv_heads;
+  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count) * p.kv_heads;
   x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
   return x;
 }
 
-INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index, bool early = false) {
+INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index) {
   DecodeItem item;
   uint64_t tile, in_tile, at, kv;
   split(index, x.per_tile, &tile, &in_tile);
@@ -103,7 +98,7 @@ INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_
   }
   item.index = index, item.left = x.per_tile - in_tile, item.kv = (int)kv, item.tile = (int)tile;
   item.b = x.first + low, item.part = (int)at - x.before[low];
-  item.length = decode_length(p, item.b, early), item.parts = decode_parts(p, item.length);
+  item.length = decode_length(p, item.b), item.parts = decode_parts(p, item.length);
   decode_start_part(p, &item);
   return item;
 }
@@ -158,9 +153,9 @@ INLINE void prefetch_row(const char *at, int bytes) {
 template <int THREADS> INLINE void decode_hint(int *before, const DecodeParams &p, int row_bytes) {
 #if __CUDA_ARCH__ >= 900
   if (!p.hint || !p.aligned) return;
-  DecodePlan plan = decode_plan<THREADS>(before, p, 0, true);
+  DecodePlan plan = decode_plan<THREADS>(before, p, 0);
   if (plan.begin >= plan.end) return;
-  DecodeItem item = decode_find(plan, p, plan.begin, true);
+  DecodeItem item = decode_find(plan, p, plan.begin);
 #pragma unroll 2
   for (int i = threadIdx.x; i < p.hint; i += THREADS) {
     uint32_t row = decode_row(p, decode_look_up(plan, p, item, item.key + i, true));
