@@ -8,14 +8,14 @@
       sol_attention_tiled_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                     \
     AttentionWgmma<kind, d>::run(p);                                                                         \
   }
-#define BRIEF(kind, d)                                                                                       \
-  KERNEL __launch_bounds__(ATTENTION_BRIEF_THREADS, ATTENTION_BRIEF_BLOCKS(d))                               \
-      sol_attention_brief_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                     \
-    AttentionBrief<kind, d>::run(p);                                                                         \
+#define BRIEF(kind, d, halves)                                                                               \
+  KERNEL __launch_bounds__(ATTENTION_BRIEF_THREADS, ATTENTION_BRIEF_BLOCKS(d, halves))                       \
+      sol_attention_brief_##kind##_##d##_##halves(const __grid_constant__ AttentionTiledParams p) {          \
+    AttentionBrief<kind, d, halves>::run(p);                                                                         \
   }
 #else
 #define TILED(kind, d)
-#define BRIEF(kind, d)
+#define BRIEF(kind, d, halves)
 #endif
 #if __CUDA_ARCH__ >= 800
 #define MMA(kind, d)                                                                                         \

@@ -29,6 +29,7 @@ typedef struct AttentionTiledParams {
   AttentionMap q, k, v;
   AttentionParams all;
   int rows;   // tiles of queries of a sequence
+  int span;   // brief: queries of a tile
   int nearby; // heads, over all sequences, whose tiles go together: so many keys and values stay in L2
 } AttentionTiledParams;
 
@@ -39,12 +40,12 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_BLOCKS(d) ((d) == 64 ? 3 : 2) // of an SM
 #define ATTENTION_SHARED(d) ((ATTENTION_ROWS + 4 * ATTENTION_KEYS(d)) * (d) * 2)
 
-// attention_brief.cuh: tiles of 64 queries and keys; a warp that copies, and a warpgroup.
+// attention_brief.cuh: tiles of one or two halves of 64 queries and keys; a warp that copies, and a warpgroup.
 #define ATTENTION_BRIEF_THREADS 160
 #define ATTENTION_BRIEF_ROWS 64
 #define ATTENTION_BRIEF_STAGES 2
-#define ATTENTION_BRIEF_BLOCKS(d) (256 / (d)) // of an SM
-#define ATTENTION_BRIEF_SHARED(d) (3 * ATTENTION_BRIEF_STAGES * ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
+#define ATTENTION_BRIEF_BLOCKS(d, halves) (256 / (d) / (halves)) // of an SM
+#define ATTENTION_BRIEF_SHARED(d, halves) (3 * ATTENTION_BRIEF_STAGES * (halves)*ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
 
 // attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each.
 #define ATTENTION_TILED_THREADS 384

@@ -1,6 +1,7 @@
-// Attention on sm_90a of sequences of up to 64 queries and keys, which one tile holds: bound by memory, and by what a block does for each
-// head beside its products. One thread copies the next tile's queries, keys and values by tensor copies while four warps multiply by
-// wgmma, 16 queries each; several blocks share an SM.
+// Attention on sm_90a where all keys that a tile's queries see fit into the tile, of 64 or 128 queries and keys: short sequences, and long ones of
+// which a query sees a few keys alone. It is bound by memory, and by what a block does for each tile beside its products. One thread copies the
+// next tile's queries, keys and values by tensor copies while four warps multiply by wgmma, 16 queries each, and of 128 queries one half after
+// the other; several blocks share an SM.
 //
 // Of sequences of up to 32 or 16 tokens a tile has two or four heads (p.all.pack), one after the other in all three tensors' tiles. Their scores
 // with each other's keys are masked.
@@ -11,9 +12,10 @@
 #include "attention/attention_parts.cuh"
 #include "mma.cuh"
 
-template <int KIND, int D> struct AttentionBrief {
+// HALVES: of 64 queries, and as many keys, that a tile has.
+template <int KIND, int D, int HALVES> struct AttentionBrief {
   enum {
-    ROWS = ATTENTION_BRIEF_ROWS,
+    ROWS = ATTENTION_BRIEF_ROWS * HALVES,
     STAGES = ATTENTION_BRIEF_STAGES,
     BOXES = D / 64,
     TILES = ROWS / 8,
@@ -33,16 +35,17 @@ template <int KIND, int D> struct AttentionBrief {
     }
   };
   struct Head {
-    int b, head;
+    int b, head, first, end, key; // the tile's queries, `first` to `end` - 1, and first key
     Sequence q;
   };
 
-  // Head number `index` of all sequences' heads. There is none after the last: it is copied again, and has no queries.
-  static __device__ __forceinline__ Head head_at(const AttentionParams &p, int index) {
-    int last = p.batch * p.heads - 1, at = min(index, last);
-    Head h = {at / p.heads, 0, {}};
-    h.head = at - h.b * p.heads, h.q = attention_sequence(p, h.b);
-    if (index > last) h.q.queries = 0;
+  // Tile number `index` of all sequences' heads. There is none after the last: it is copied again, and has no queries.
+  static __device__ __forceinline__ Head head_at(const AttentionTiledParams &p, int index) {
+    int last = p.all.batch * p.all.heads * p.rows - 1, at = min(index, last), tile = 0;
+    if (p.rows > 1) tile = at % p.rows, at /= p.rows;
+    Head h = {at / p.all.heads, 0, tile * p.span, 0, 0, {}};
+    h.head = at - h.b * p.all.heads, h.q = attention_sequence(p.all, h.b);
+    h.key = attention_seen(p.all, h.q, h.first).from, h.end = index > last ? 0 : min(h.first + p.span, h.q.queries);
     return h;
   }
 
@@ -55,13 +58,13 @@ template <int KIND, int D> struct AttentionBrief {
       barrier_wait(&s->empty[ring.stage], ring.parity ^ 1);
       barrier_expect(full, 3 * BYTES);
       for (int i = 0; i < p.all.pack; i++) {
-        Head h = head_at(p.all, tile * p.all.pack + i);
+        Head h = head_at(p, tile * p.all.pack + i);
         int kv = h.head / p.all.group, above = i * (ROWS / p.all.pack) * 128, q_b = p.all.q_starts ? 0 : h.b, kv_b = p.all.kv_starts ? 0 : h.b;
 #pragma unroll
         for (int j = 0; j < BOXES; j++) {
-          tensor_load_4d(s->q[ring.stage] + j * BOX + above, &p.q, full, j * 64, h.q.q_first, h.head, q_b);
-          tensor_load_4d(s->k[ring.stage] + j * BOX + above, &p.k, full, j * 64, h.q.k_first, kv, kv_b);
-          tensor_load_4d(s->v[ring.stage] + j * BOX + above, &p.v, full, j * 64, h.q.k_first, kv, kv_b);
+          tensor_load_4d(s->q[ring.stage] + j * BOX + above, &p.q, full, j * 64, h.q.q_first + h.first, h.head, q_b);
+          tensor_load_4d(s->k[ring.stage] + j * BOX + above, &p.k, full, j * 64, h.q.k_first + h.key, kv, kv_b);
+          tensor_load_4d(s->v[ring.stage] + j * BOX + above, &p.v, full, j * 64, h.q.k_first + h.key, kv, kv_b);
         }
       }
     }
@@ -75,8 +78,8 @@ template <int KIND, int D> struct AttentionBrief {
     return *(float(*)[tiles * 4]) &x;
   }
 
-  static __device__ __forceinline__ void multiply_keys(const Shared *s, Scores &sc, int stage) {
-    uint64_t q = matrix_descriptor(shared_address(s->q[stage]), 0), k = matrix_descriptor(shared_address(s->k[stage]), 0);
+  static __device__ __forceinline__ void multiply_keys(const Shared *s, Scores &sc, int stage, int half) {
+    uint64_t q = matrix_descriptor(shared_address(s->q[stage] + half * 64 * 128), 0), k = matrix_descriptor(shared_address(s->k[stage]), 0);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < D / 16; i++) wgmma<TILES * 4, KIND, 0, 0>(flat(sc), q + (i / 4 * BOX + i % 4 * 32) / 16, k + (i / 4 * BOX + i % 4 * 32) / 16, i);
@@ -98,7 +101,7 @@ template <int KIND, int D> struct AttentionBrief {
     settle(flat(o));
   }
 
-  // row: of its head, the thread's first; first: the head's first column in the tile.
+  // row: of its head, the thread's first; first: the column of the tile where the head's first key would be.
   static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int row, int first) {
     Seen seen[2] = {attention_seen(p, h.q, row), attention_seen(p, h.q, row + 8)};
     int left = first - threadIdx.x % 4 * 2;
@@ -111,18 +114,19 @@ template <int KIND, int D> struct AttentionBrief {
 
   // ---- results ----
 
-  // Through the queries' place in shared memory, a warp its own rows, so that rows are written whole.
+  // Through the queries' place in shared memory, a warp its own rows, so that rows are written whole. top: the warp's first row there; first:
+  // which query that is.
   static __device__ __forceinline__ void store(Shared *s, const AttentionParams &p, const Head &h, const Sums &o, const Softmax &x, float unit, int stage,
-                                               int first) {
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    uint32_t place = shared_address(s->q[stage]) + warp * 16 * 128;
+                                               int top, int first) {
+    int lane = threadIdx.x % 32;
+    uint32_t place = shared_address(s->q[stage]) + top * 128;
     float by[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       float sum = quad_sum(x.sum[half]);
       int row = first + half * 8 + lane / 4;
       by[half] = sum == 0 ? 0 : 1 / sum;
-      if (p.lse && lane % 4 == 0 && row < h.q.queries)
+      if (p.lse && lane % 4 == 0 && row < h.end)
         p.lse[h.b * p.lse_batch + h.head * p.lse_head + h.q.q_first + row] = log_sum(x.most[half], unit, sum);
     }
     named_sync(1, 128); // the queries have been read
@@ -136,31 +140,35 @@ template <int KIND, int D> struct AttentionBrief {
     }
     __syncwarp();
     uint16_t *to = (uint16_t *)p.o + h.b * p.o_batch + (h.q.q_first + first) * p.o_row + h.head * D;
-    const uint8_t *from = s->q[stage] + warp * 16 * 128;
+    const uint8_t *from = s->q[stage] + top * 128;
 #pragma unroll
     for (int i = 0; i < 16 * D / 8 / 32; i++) {
       int n = i * 32 + lane, row = n / (D / 8), piece = n % (D / 8);
       uint4 v = *(const uint4 *)(from + piece / 8 * BOX + row * 128 + (piece % 8 ^ row % 8) * 16);
-      if (first + row < h.q.queries) *(uint4 *)(to + row * p.o_row + piece * 8) = v;
+      if (first + row < h.end) *(uint4 *)(to + row * p.o_row + piece * 8) = v;
     }
   }
 
-  static __device__ __forceinline__ void compute(Shared *s, const AttentionParams &p) {
-    ScoreUnit u = score_unit(p.scale, p.soft_cap);
+  static __device__ __forceinline__ void compute(Shared *s, const AttentionTiledParams &p) {
+    ScoreUnit u = score_unit(p.all.scale, p.all.soft_cap);
     // The same in all lanes, said so that the compiler knows it.
-    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), warps = 4 / p.pack, lane = threadIdx.x % 32;
-    int mine = warp / warps, first = warp % warps * 16; // of the tile's heads; query
+    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), warps = 4 / p.all.pack, lane = threadIdx.x % 32;
+    int mine = warp / warps, in_tile = warp % warps * 16; // of the tile's heads; query
     Ring ring;
-    for (int tile = blockIdx.x; tile < p.tiles; tile += gridDim.x, ring.next()) {
-      Head h = head_at(p, tile * p.pack + mine);
-      Scores sc;
-      Sums o = {};
-      Softmax x = softmax_start();
+    for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, ring.next()) {
+      Head h = head_at(p, tile * p.all.pack + mine);
       barrier_wait(&s->full[ring.stage], ring.parity);
-      multiply_keys(s, sc, ring.stage);
-      softmax(p, h, sc, u, &x, first + lane / 4, mine * (ROWS / p.pack));
-      multiply_values(s, o, sc, ring.stage);
-      store(s, p, h, o, x, u.unit, ring.stage, first);
+#pragma unroll 1
+      for (int half = 0; half < HALVES && (!half || h.first + half * 64 < h.end); half++) {
+        int first = h.first + half * 64 + in_tile;
+        Scores sc;
+        Sums o = {};
+        Softmax x = softmax_start();
+        multiply_keys(s, sc, ring.stage, half);
+        softmax(p.all, h, sc, u, &x, first + lane / 4, mine * (ROWS / p.all.pack) - h.key);
+        multiply_values(s, o, sc, ring.stage);
+        store(s, p.all, h, o, x, u.unit, ring.stage, half * 64 + warp * 16, first);
+      }
       async_fence();
       __syncwarp();
       if (lane == 0) barrier_arrive(&s->empty[ring.stage], 0);
@@ -170,7 +178,7 @@ template <int KIND, int D> struct AttentionBrief {
   static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(sizeof(Shared) <= ATTENTION_BRIEF_SHARED(D), "as the launcher has it");
+    static_assert(sizeof(Shared) <= ATTENTION_BRIEF_SHARED(D, HALVES), "as the launcher has it");
     if (threadIdx.x == 128) {
       tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
       for (int i = 0; i < STAGES; i++) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 4);
@@ -180,7 +188,7 @@ template <int KIND, int D> struct AttentionBrief {
     let_successor_start();
     wait_for_predecessor();
     if (threadIdx.x == 128) produce(s, p);
-    if (threadIdx.x < 128) compute(s, p.all);
+    if (threadIdx.x < 128) compute(s, p);
   }
 };
 

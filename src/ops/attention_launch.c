@@ -4,29 +4,29 @@
 #include "ops/attention_parts.h"
 
 const char *const attention_kernels[ATTENTION_KERNELS] = {
-#define TILED(kind, d) "sol_attention_tiled_" #kind "_" #d,
-#define BRIEF(kind, d) "sol_attention_brief_" #kind "_" #d,
-#define MMA(kind, d)   "sol_attention_" #kind "_" #d,
+#define TILED(kind, d)         "sol_attention_tiled_" #kind "_" #d,
+#define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
+#define MMA(kind, d)           "sol_attention_" #kind "_" #d,
 #include "kernels/attention/attention.def"
 };
 
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
-#define TILED(kind, d) ATTENTION_TILED_SHARED(d),
-#define BRIEF(kind, d) ATTENTION_BRIEF_SHARED(d),
-#define MMA(kind, d)   ATTENTION_SHARED(d),
+#define TILED(kind, d)         ATTENTION_TILED_SHARED(d),
+#define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
+#define MMA(kind, d)           ATTENTION_SHARED(d),
 #include "kernels/attention/attention.def"
 };
 
-typedef enum Family { MMA_SYNC, TILED_WGMMA, BRIEF_WGMMA } Family;
+typedef enum Family { MMA_SYNC, TILED_WGMMA, BRIEF_WGMMA, BRIEF_OF_TWO } Family; // brief: tiles of 64, of 128
 typedef struct Variant {
   int kind;
   Family family;
   int64_t d;
 } Variant;
 static const Variant variants[ATTENTION_KERNELS] = {
-#define TILED(kind, d) {kind, TILED_WGMMA, d},
-#define BRIEF(kind, d) {kind, BRIEF_WGMMA, d},
-#define MMA(kind, d)   {kind, MMA_SYNC, d},
+#define TILED(kind, d)         {kind, TILED_WGMMA, d},
+#define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
+#define MMA(kind, d)           {kind, MMA_SYNC, d},
 #include "kernels/attention/attention.def"
 };
 
@@ -203,22 +203,40 @@ static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel
                       stream);
 }
 
-static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int kernel, SolStream stream) {
-  AttentionTiledParams p = {.all = attention_params(a)};
-  set_tiles(a, &p.all, ATTENTION_BRIEF_ROWS);
-  int box = ATTENTION_BRIEF_ROWS / p.all.pack;
-  SolStatus status = make_maps(ctx, a, box, box, &p);
+// Queries of which a tile of so many rows has all keys that they see; 0: of too few. Tiles of neighbouring queries have window - 1 keys in
+// common, which are read again.
+static int64_t brief_span(const SolAttention *a, int rows) {
+  if (a->queries <= rows && a->keys <= rows) return rows;
+  return a->causal && a->window && a->window <= rows / 4 ? rows - a->window + 1 : 0;
+}
+
+// Halves of 64 rows that a tile of the brief kernel has; 0: it is not for these.
+static int brief_halves(const SolAttention *a) {
+  if (brief_span(a, ATTENTION_BRIEF_ROWS)) return 1;
+  return a->d == 64 && brief_span(a, 2 * ATTENTION_BRIEF_ROWS)
+             ? 2
+             : 0; // wider heads have no room for two stages in two blocks
+}
+
+static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves, SolStream stream) {
+  int rows = ATTENTION_BRIEF_ROWS * halves;
+  int64_t span = brief_span(a, rows);
+  AttentionTiledParams p = {
+      .all = attention_params(a), .span = (int)span, .rows = (int)ops_ceil_div(a->queries, span)};
+  p.all.pack = halves == 1 && p.rows == 1 ? heads_together(a, rows) : 1;
+  p.all.tiles = ops_ceil_div(p.rows * a->heads * a->batch, p.all.pack);
+  SolStatus status = make_maps(ctx, a, rows / p.all.pack, rows / p.all.pack, &p);
   if (status) return status;
-  return launch_wgmma(ctx, kernel, &p, p.all.tiles, (int64_t)ctx->sms * ATTENTION_BRIEF_BLOCKS(a->d),
-                      ATTENTION_BRIEF_THREADS, stream);
+  return launch_wgmma(ctx, kernel_for(a, halves == 1 ? BRIEF_WGMMA : BRIEF_OF_TWO), &p, p.all.tiles,
+                      (int64_t)ctx->sms * ATTENTION_BRIEF_BLOCKS(a->d, halves), ATTENTION_BRIEF_THREADS,
+                      stream);
 }
 
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
-  int tiled = kernel_for(&a, TILED_WGMMA), brief = kernel_for(&a, BRIEF_WGMMA);
+  int tiled = kernel_for(&a, TILED_WGMMA);
   bool wgmma = ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled);
-  if (wgmma && a.queries <= ATTENTION_BRIEF_ROWS && a.keys <= ATTENTION_BRIEF_ROWS)
-    return launch_brief(ctx, &a, brief, stream);
+  if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
   return launch_mma(ctx, &a, stream);
 }

@@ -6,9 +6,9 @@
 #include "ops/operation.h"
 
 enum {
-#define TILED(kind, d) ATTENTION_TILED_##kind##_##d,
-#define BRIEF(kind, d) ATTENTION_BRIEF_##kind##_##d,
-#define MMA(kind, d)   ATTENTION_MMA_##kind##_##d,
+#define TILED(kind, d)         ATTENTION_TILED_##kind##_##d,
+#define BRIEF(kind, d, halves) ATTENTION_BRIEF_##kind##_##d##_##halves,
+#define MMA(kind, d)           ATTENTION_MMA_##kind##_##d,
 #include "kernels/attention/attention.def"
   ATTENTION_KERNELS
 };
