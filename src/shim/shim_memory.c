@@ -137,7 +137,7 @@ static cudaError_t prefetch(const void *memory, size_t bytes, struct cudaMemLoca
   shim_managed_before();
   shim_managed_move(memory, bytes, !is_host(to));
   shim_managed_after();
-  return error;
+  return cudaSuccess;
 }
 
 cudaError_t cudaMemPrefetchAsync(const void *memory, size_t bytes, struct cudaMemLocation to, unsigned flags,
