@@ -80,7 +80,7 @@ static int stream_kernel(const SolGemm *a) {
 
 // Tensor copies start later than others: an SM must have enough to read. In KiB as measured on an H200 for 4, 8 and 16 bits.
 bool gemm_streams(SolContext *ctx, const SolGemm *a) {
-  int bits = bits_of(a), enough = bits == 4 ? 384 : bits == 8 ? 768 : 192;
+  int bits = bits_of(a), enough = bits == 4 ? 384 : bits == 8 ? 768 : 2560;
   double bytes = (double)gemm_b_width(a) * (double)a->batch * (double)a->k * bits / 8;
   if (ctx->cc < 90 || a->dtype == SOL_FP8 || bytes < 1024.0 * enough * ctx->sms) return false;
   return ops_has_kernel(ctx, &ops_gemm, stream_kernel(a));
