@@ -83,13 +83,16 @@ says out '[0-9]+ checks, 0 wrong'
 if [ -e "$include/curand_mtgp32dc_p_11213.h" ]; then
   "${CC:-cc}" -O1 -isystem "$include" tests/library/rand_values.c -Wl,--unresolved-symbols=ignore-in-shared-libs \
     "$shim/libcurand.so.10" "$shim/libcudart.so.13" -o "$bin/library_rand_values" 2>"$scratch/err" || bad 'rand_values does not compile'
+  if [ -n "$preload" ]; then export BRIEF=1; fi # without MT19937
   run 0 "$bin/library_rand_values"
   which=. # Sobol's sequences need NVIDIA's library, for its direction vectors
   if grep -q '^type 201 .* bits .*status' "$scratch/out"; then
     which='^type 1'
     echo "skipped: Sobol's sequences: NVIDIA's libcurand.so.10 is not here"
   fi
-  if cmp -s <(grep "$which" "$scratch/out") <(grep "$which" tests/data/curand.txt); then ok; else bad "other numbers than NVIDIA's"; fi
+  not='^$'
+  if [ -n "${BRIEF:-}" ]; then not='^type 142'; fi
+  if cmp -s <(grep "$which" "$scratch/out") <(grep "$which" tests/data/curand.txt | grep -v "$not"); then ok; else bad "other numbers than NVIDIA's"; fi
 fi
 
 # cuRAND's host generators are those of curand_kernel.h, bit for bit: kernels on the emulator draw the same numbers.
