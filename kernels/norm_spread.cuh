@@ -235,9 +235,7 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
   bool plain = spread_plain(c, p);
   if (at.last) {
     part = p->parts.parts - 1;
-    if (threadIdx.x < p->parts.parts) shared.left[threadIdx.x] = part_ask(p->parts, posts, threadIdx.x) == PART_LEFT;
-    __syncwarp();
-    __syncthreads();
+    parts_left(p->parts, posts, shared.left);
     if (c.op == NORM_EMBED) r.second = nullptr;
   }
   for (bool first = true;; part--) {

@@ -221,9 +221,7 @@ INLINE void norm_spread_fp8(NormKernel c, const NormParams *p) {
   float2 v = make_float2(0, 0), row = v;
   uint32_t part = at.last ? p->parts.parts - 1 : at.part;
   if (at.last) {
-    if (threadIdx.x < p->parts.parts) shared.left[threadIdx.x] = part_ask(p->parts, posts, threadIdx.x) == PART_LEFT;
-    __syncwarp();
-    __syncthreads();
+    parts_left(p->parts, posts, shared.left);
   }
   for (bool first = true;; part--) {
     if (at.last && part && !first && !shared.left[part]) continue; // nothing of it is left to do

@@ -89,6 +89,13 @@ INLINE int part_ask(const PartShape &s, const unsigned long long *posts, uint32_
   return seen == part_word(s, PART_READ) ? PART_READ : PART_LEFT;
 }
 
+// By a whole block: which parts were given up.
+INLINE void parts_left(const PartShape &s, const unsigned long long *posts, bool *left) {
+  if (threadIdx.x < s.parts) left[threadIdx.x] = part_ask(s, posts, threadIdx.x) == PART_LEFT;
+  __syncwarp();
+  __syncthreads();
+}
+
 // The sum over a block of whole warps, in every thread. `part`: 32 places, used once.
 INLINE float parts_sum(float v, float *part) {
   int lane = threadIdx.x % 32, warps = blockDim.x / 32;

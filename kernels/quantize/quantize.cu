@@ -327,9 +327,7 @@ INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, u
   float edge = t < x.edges ? load_one(x.at, span_edge(&x, t), kind) : 0;
   float2 v;
   if (at.last) {
-    if (t < p.parts.parts) left[t] = part_ask(p.parts, posts, t) == PART_LEFT;
-    __syncwarp();
-    __syncthreads();
+    parts_left(p.parts, posts, left);
     posts_take(p.parts, posts, 0, &v);
   } else {
     part_fill(a, memory);

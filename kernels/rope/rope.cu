@@ -290,15 +290,23 @@ INLINE void rope_item(int in, int out, int neighbours, const RopeParams &p, int6
   tile_give(memory, to + b * out, pairs * out / 4, out, p.y_unit, w);
 }
 
-INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
-  extern __shared__ __align__(128) char memory[];
+// A block's part of x into shared memory, its cosines and sines on their way; where its part of y goes.
+INLINE TilePart rope_fetch(int in, int out, int weight_kind, const RopeParams &p, char *memory, Tile *x, Tile *y) {
   TilePart s = tile_part(p.tile, (uint64_t)p.last + 1, p.heads * p.d);
-  Tile x = tile_of(s, p.x, p.x_stride, in, p.tile.x_pitch), y = tile_of(s, p.y, p.y_stride, out, p.tile.y_pitch);
+  *x = tile_of(s, p.x, p.x_stride, in, p.tile.x_pitch);
+  *y = tile_of(s, p.y, p.y_stride, out, p.tile.y_pitch);
   Extent extent = {(const char *)p.x, (const char *)p.x + (p.last * p.x_stride + p.heads * p.d) * in};
   begin_kernel();
-  tile_fetch(x, extent, memory, in);
+  tile_fetch(*x, extent, memory, in);
   rope_tables(p, s, weight_kind);
   tile_arrived();
+  return s;
+}
+
+INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  extern __shared__ __align__(128) char memory[];
+  Tile x, y;
+  TilePart s = rope_fetch(in, out, weight_kind, p, memory, &x, &y);
   int items = (int)p.head32.by, heads = s.columns / (int)p.d;
   for (int i = threadIdx.x; i < s.rows * heads * items; i += blockDim.x) {
     int head = (int)divide32((uint32_t)i, p.head32), item = i - head * items;
@@ -375,13 +383,8 @@ INLINE void rope_heads(int in, int held, int neighbours, const RopeParams &p, co
 
 INLINE void rope_pairs(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   extern __shared__ __align__(128) char memory[];
-  TilePart s = tile_part(p.tile, (uint64_t)p.last + 1, p.heads * p.d);
-  Tile x = tile_of(s, p.x, p.x_stride, in, p.tile.x_pitch), y = tile_of(s, p.y, p.y_stride, out, p.tile.y_pitch);
-  Extent extent = {(const char *)p.x, (const char *)p.x + (p.last * p.x_stride + p.heads * p.d) * in};
-  begin_kernel();
-  tile_fetch(x, extent, memory, in);
-  rope_tables(p, s, weight_kind);
-  tile_arrived();
+  Tile x, y;
+  TilePart s = rope_fetch(in, out, weight_kind, p, memory, &x, &y);
   const int held = in == 4 && out == 4 ? 1 : ROPE_PAIRS_HEADS; // of fp32 one is enough, and more blocks are better
   int heads = s.columns / (int)p.d, lane = threadIdx.x & (p.lanes - 1), step = ROPE_TILE_THREADS / p.lanes;
 #pragma unroll 1

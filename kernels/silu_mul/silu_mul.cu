@@ -405,9 +405,7 @@ INLINE void silu_parts(int in, int kind, const SiluParams *p) {
   SiluPart s = silu_part(p, at.row, at.last ? 0 : at.part, in, silu_memory);
   float2 v;
   if (at.last) {
-    if (t < p->parts.parts) left[t] = part_ask(p->parts, posts, t) == PART_LEFT;
-    __syncwarp();
-    __syncthreads();
+    parts_left(p->parts, posts, left);
     posts_take(p->parts, posts, 0, &v);
   } else {
     float most = block_most(silu_fill(p, s, in, kind), tops[0]);

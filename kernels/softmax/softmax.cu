@@ -395,9 +395,7 @@ INLINE void softmax_parts(const SoftmaxParams *p, RowShape s, RowFold *folds, ui
   float2 v;
   held += t;
   if (at.last) {
-    if (t < p->parts.parts) left[t] = part_ask(p->parts, posts, t) == PART_LEFT;
-    __syncwarp();
-    __syncthreads();
+    parts_left(p->parts, posts, left);
     posts_take(p->parts, posts, 0, &v);
   } else {
     part_fill(x, a, held);

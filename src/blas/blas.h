@@ -77,6 +77,9 @@ void blas_put(const BlasView *view, int64_t i, int64_t j, BlasNumber value);
 BlasView blas_copy_of(const BlasView *view, int64_t m, int64_t n);
 void blas_copy_to(const BlasView *from, const BlasView *to, int64_t m, int64_t n);
 
+// A X = alpha B in place, where A is triangular, with or without a diagonal of ones (blas_level3.c).
+void blas_solve(const BlasView *a, const BlasView *b, int64_t m, int64_t n, BlasNumber alpha);
+
 // ---- LU factors (blas_factor.c) ----
 
 void blas_swap_rows(const BlasView *view, int64_t i, int64_t k, int64_t columns);

@@ -175,8 +175,8 @@ static bool run_trmm(const BlasCall *c, BlasView *v) {
   return done;
 }
 
-// Column by column, A X = B; from the first row on where A is lower.
-static void solve(const BlasView *a, const BlasView *b, int64_t m, int64_t n, BlasNumber alpha) {
+// Column by column; from the first row on where A is lower.
+void blas_solve(const BlasView *a, const BlasView *b, int64_t m, int64_t n, BlasNumber alpha) {
   for (int64_t j = 0; j < n; j++)
     for (int64_t s = 0; s < m; s++) {
       int64_t i = a->upper ? m - 1 - s : s;
@@ -194,7 +194,7 @@ static bool run_trsm(const BlasCall *c, BlasView *v) {
   BlasView a = triangle(c, v[0]), b = blas_copy_of(&v[1], c->m, c->n);
   if (!b.at) return false;
   BlasView at = blas_op(a, c->side), bt = blas_op(b, c->side);
-  solve(&at, &bt, c->side ? c->n : c->m, c->side ? c->m : c->n, c->alpha.value);
+  blas_solve(&at, &bt, c->side ? c->n : c->m, c->side ? c->m : c->n, c->alpha.value);
   blas_copy_to(&b, &v[1], c->m, c->n);
   free(b.at);
   return true;

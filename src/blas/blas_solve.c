@@ -7,16 +7,11 @@
 
 // ---- by LU factors ----
 
-// T X = B in place, T one triangle of `t`.
-static void solve(const BlasView *t, bool upper, bool unit, const BlasView *b, int64_t n, int64_t columns) {
-  for (int64_t j = 0; j < columns; j++)
-    for (int64_t s = 0; s < n; s++) {
-      int64_t i = upper ? n - 1 - s : s;
-      BlasNumber x = blas_get(b, i, j);
-      for (int64_t k = upper ? i + 1 : 0; k < (upper ? n : i); k++)
-        x -= blas_get(t, i, k) * blas_get(b, k, j);
-      blas_put(b, i, j, unit ? x : x / blas_get(t, i, i));
-    }
+// One triangle of a matrix that holds two.
+static BlasView triangle_of(BlasView v, bool upper, bool unit) {
+  v.shape = unit ? BLAS_UNIT : BLAS_TRIANGULAR;
+  v.upper = upper;
+  return v;
 }
 
 static bool are_rows(const int32_t *pivots, int64_t n) {
@@ -35,14 +30,15 @@ static void exchange(const BlasView *b, const int32_t *pivots, int64_t n, int64_
 // op(A) X = B in place, where P A = L U: L U X = P B, or U^T L^T P X = B.
 static void solve_factored(const BlasView *factors, int trans, const int32_t *pivots, const BlasView *b,
                            int64_t n, int64_t columns) {
-  BlasView t = blas_op(*factors, trans);
+  BlasView both = blas_op(*factors, trans), lower = triangle_of(both, false, !trans),
+           upper = triangle_of(both, true, trans != 0);
   if (!trans) exchange(b, pivots, n, columns, false);
-  solve(&t, false, !trans, b, n, columns);
-  solve(&t, true, trans != 0, b, n, columns);
+  blas_solve(&lower, b, n, columns, 1);
+  blas_solve(&upper, b, n, columns, 1);
   if (trans) exchange(b, pivots, n, columns, true);
 }
 
-// B of the factors in `v`, solved in a copy.
+// The same in a copy in double, so that B is rounded once.
 static bool solve_into(const BlasView *factors, int trans, const int32_t *pivots, const BlasView *b,
                        int64_t n, int64_t columns) {
   BlasView x = blas_copy_of(b, n, columns);
@@ -210,7 +206,8 @@ static bool run_gels(const BlasCall *c, BlasView *v) {
     int32_t info = zero_on_diagonal(&a, c->n);
     if (c->count > 2) blas_put(&v[2], 0, 0, info);
     if (!info) {
-      solve(&a, true, false, &b, c->n, c->k);
+      BlasView r = triangle_of(a, true, false);
+      blas_solve(&r, &b, c->n, c->k, 1);
       blas_copy_to(&b, &v[1], c->m, c->k);
     }
     blas_copy_to(&a, &v[0], c->m, c->n);
