@@ -11,12 +11,6 @@
 #include "ladder/source.h"
 #include "report/report_ladder.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 static const char *program;
 static char output[4 << 20];
 
@@ -158,10 +152,10 @@ static void climb(const char *device, bool first_dtype_only) {
 }
 
 TEST(every_rung) {
-  climb("h200", SANITIZED);
+  climb("h200", CHECK_SANITIZED);
 }
 TEST(every_rung_on_an_older_gpu) { // other PTX
-  if (SANITIZED) SKIP("too slow under sanitizers");
+  if (CHECK_SANITIZED) SKIP("too slow under sanitizers");
   climb("t4", true);
 }
 

@@ -1,6 +1,6 @@
 // Every operation of the library, in every type, at every shape of its list, on cpu and emu (and cuda where
 // there is a GPU), against its double-precision reference. test_ops [OP...] [--backend cpu|emu|cuda] runs a
-// part; --small takes fp32 and one 16-bit type, aligned and not, for tools that slow it down.
+// part; --small takes two types of each shape, aligned and not, for tools that slow it down.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,16 +30,12 @@ static const Variation variations[] = {
 static const SolDtype types[] = {SOL_FP32, SOL_FP16, SOL_BF16};
 
 static int passed, failed, skipped;
-#ifdef __SANITIZE_ADDRESS__
-static bool small = true; // the whole takes the emulator many minutes there
-static const int64_t most = 9000;
-#else
-static bool small;
-static const int64_t most = INT64_MAX; // elements along the first two axes
-#endif
+static bool small = CHECK_SANITIZED;                            // the whole takes many minutes there
+static const int64_t most = CHECK_SANITIZED ? 9000 : INT64_MAX; // elements along the first two axes
+enum { SMALL_TYPES = CHECK_SANITIZED ? 1 : 2 };                 // of a shape, by turns
 
 static bool in_small(int shape, size_t type, size_t variation) {
-  return (type == 0 || type == 1 + (size_t)shape % 2) &&
+  return (type + (size_t)shape) % 3 < SMALL_TYPES &&
          (variations[variation].options.in_place ? variations[variation].pad : variation == 0);
 }
 

@@ -187,11 +187,7 @@ static void check_pair(const RuleText *rule, const char *stem) {
          good.time);
 }
 
-#ifdef __SANITIZE_ADDRESS__
-enum { EVERY = 5 }; // emulating is slow there, and most rules walk the same code
-#else
-enum { EVERY = 1 };
-#endif
+enum { EVERY = CHECK_SANITIZED ? 5 : 1 }; // most rules walk the same code
 #define RULE(id, scope, title, meaning, fix, assumes)                                                        \
   TEST(pair_##id) {                                                                                          \
     if (RULE_##id % EVERY) SKIP("every %dth pair is enough under sanitizers", EVERY);                        \
