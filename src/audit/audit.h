@@ -101,6 +101,7 @@ typedef struct AuditTouch { // distinct bytes of an allocation, counted per laun
   uint64_t address, bytes;
   const char *label;                                     // "argument 2", or "cudaMalloc of 4096 bytes"
   bool variable;                                         // a variable of a module
+  bool host;                                             // pinned or registered memory of the host
   double read, written;                                  // distinct bytes
   double read_first;                                     // distinct bytes read before the launch wrote them
   double read_sectors, written_sectors, partial_sectors; // partial: some of the sector's bytes not written

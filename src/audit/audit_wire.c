@@ -95,9 +95,18 @@ static void put_inst(const AuditInst *in, SolBuffer *out) {
 }
 
 static void put_touch(const AuditTouch *t, SolBuffer *out) {
-  const double numbers[] = {(double)t->address, (double)t->bytes, t->variable,     t->read,
-                            t->written,         t->read_first,    t->read_sectors, t->written_sectors,
-                            t->partial_sectors, t->moved,         t->moved_pages,  t->moved_blocks};
+  const double numbers[] = {(double)t->address,
+                            (double)t->bytes,
+                            t->variable + 2 * t->host,
+                            t->read,
+                            t->written,
+                            t->read_first,
+                            t->read_sectors,
+                            t->written_sectors,
+                            t->partial_sectors,
+                            t->moved,
+                            t->moved_pages,
+                            t->moved_blocks};
   sol_buffer_puts(out, "[");
   put_numbers(out, numbers, SOL_COUNT(numbers));
   sol_buffer_puts(out, ",");

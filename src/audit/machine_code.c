@@ -425,6 +425,6 @@ bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst
   if (!count || !code->count) return true;
   if (!make_lines(&f, arena) || !make_votes(&f, arena) || !fit_blocks(&f, arena)) return false;
   spread(&f);
-  return audit_scoreboards(code, &model, insts, f.times, f.inst_of, arena) &&
+  return audit_scoreboards(code, &model, insts, count, f.times, f.inst_of, arena) &&
          audit_merged(code, insts, count, f.inst_of, arena);
 }

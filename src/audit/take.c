@@ -268,6 +268,7 @@ static bool take_touches(const SolEmuResult *r, SolArena *arena, AuditLaunch *ou
                               .bytes = t->bytes,
                               .label = label_of(t, arena),
                               .variable = t->variable,
+                              .host = t->host,
                               .read = (double)t->read,
                               .written = (double)t->written,
                               .read_first = (double)t->read_first,

@@ -102,8 +102,8 @@ void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, u
 void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier);
 void emu_path_clear(const EmuBlock *at, uint32_t barrier);
 void emu_path_pass(const EmuBlock *at); // the cluster's barrier has completed
-uint64_t emu_path_end(const EmuBlock *block,
-                      EmuPath *sum);             // adds the block's longest path; returns its weight
+// Adds the block's longest path; `unit` (NULL: not asked for) becomes that path, if its own is shorter.
+void emu_path_end(const EmuBlock *block, EmuPath *sum, EmuUnitWork *unit);
 void emu_path_sum(EmuRun *run, SolEmuChain *to); // of all blocks, also of those that have not ended
 // balance.c: room for the work of each unit (false: out of memory), and how evenly it was distributed.
 bool emu_balance_make(EmuRun *run);

@@ -142,14 +142,18 @@ static void add(EmuPath *to, const EmuPath *from) {
   to->store_fences += from->store_fences;
 }
 
-uint64_t emu_path_end(const EmuBlock *block, EmuPath *sum) {
-  if (!block->paths) return 0;
+void emu_path_end(const EmuBlock *block, EmuPath *sum, EmuUnitWork *unit) {
+  if (!block->paths) return;
   const EmuPath *longest = block->paths;
   for (uint32_t w = 1; w < block->warp_count; w++)
     if (emu_path_weight(block, &block->paths[w]) > emu_path_weight(block, longest))
       longest = &block->paths[w];
   add(sum, longest);
-  return emu_path_weight(block, longest);
+  uint64_t weight = emu_path_weight(block, longest);
+  if (!unit || weight <= unit->path) return;
+  unit->path = weight;
+  unit->loads = longest->l1_waits + longest->far_waits;
+  unit->waits = longest->l1_waits * block->clocks->l1_waits + longest->far_waits * block->clocks->far_waits;
 }
 
 void emu_path_sum(EmuRun *run, SolEmuChain *to) {
@@ -160,7 +164,7 @@ void emu_path_sum(EmuRun *run, SolEmuChain *to) {
   }
   for (uint32_t s = 0; s < run->sm_count; s++)
     for (const EmuUnit *u = run->sms[s].units; u; u = u->next)
-      for (uint32_t k = 0; k < u->count; k++) emu_path_end(u->blocks[k], &sum);
+      for (uint32_t k = 0; k < u->count; k++) emu_path_end(u->blocks[k], &sum, NULL);
   to->issues += (double)sum.issues;
   to->l1_waits += (double)sum.l1_waits / EMU_WAIT;
   to->far_waits += (double)sum.far_waits / EMU_WAIT;
