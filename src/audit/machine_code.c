@@ -411,6 +411,7 @@ static void spread(Fit *f) {
       const SassInst *m = &f->code->insts[i];
       AuditInst *in = &f->insts[f->inst_of[i] == SASS_NONE ? 0 : f->inst_of[i]];
       in->executed.issues += f->times[b];
+      if (m->kind == SASS_KIND_ATOMIC && m->sets >= SASS_SCOREBOARDS) in->executed.reds += f->times[b];
       if (m->kind == SASS_KIND_SHUFFLE) in->executed.shuffles += f->times[b];
       add_pipe((SassUnit)m->unit, f->times[b], heavy * mad_turns(f, m), &in->executed);
       bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;

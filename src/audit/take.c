@@ -233,6 +233,7 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->bulk = is_bulk(in->code);
   to->tensor =
       to->bulk && in->code->op != PTX_OP_CP_ASYNC_BULK && in->code->op != PTX_OP_CP_REDUCE_ASYNC_BULK;
+  to->list = strlen(text) > 6 && memcmp(text, "tex.1d", 6) == 0;
   to->prints = calls(ptx, in, "vprintf");
   to->allocates = calls(ptx, in, "malloc") || calls(ptx, in, "free");
   to->is_load = loads_value(in->code, to->kind);

@@ -76,17 +76,20 @@ static double packets_of(const MachineModel *m, const AuditInst *in) {
 }
 
 // Lanes on one word are served one after another, wherever in L2 it is.
-static void add_atomics(const AuditInst *in, double sectors, double scale, MachineWork *w) {
+static void add_atomics(const MachineModel *m, const AuditInst *in, double sectors, double scale,
+                        MachineWork *w) {
   double lanes = (double)in->counts.atomics, alike = (double)in->pattern.same - (double)in->counts.executions;
-  w->l2_atomics += sectors;
+  bool result = !(in->executed.reds > 0);
+  w->l2_atomics += sectors * (result ? 1 : m->l2_atomic_rate / m->l2_red_rate);
   w->l2_atomic_lanes += lanes * scale;
   w->l2_atomic_alike += sol_larger(sol_smaller(alike, lanes - sectors / scale), 0) * scale;
 }
 
-// Two rows of texels are sampled at once, so four of a volume in two turns.
+// Of a lane, eight bytes of a row are sampled at once, and two rows: a volume with filtering has four. Lists take half as long.
 static void add_texture(const AuditInst *in, double scale, MachineWork *w) {
   double rows = (double)in->counts.requests / (double)in->counts.executions;
-  w->texture_lanes += (double)in->counts.lanes * sol_larger(rows / 2, 1) * scale;
+  double turns = sol_larger(rows / 2, 1) * sol_larger((double)in->width / 8, 1);
+  w->texture_lanes += (double)in->counts.lanes * turns * (in->list ? 0.5 : 1) * scale;
 }
 
 static void add_global(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
@@ -102,7 +105,7 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
   w->l1_wavefronts += passes * scale;
   if (in->kind == SOL_EMU_KIND_TEXTURE && c->executions) add_texture(in, scale, w);
   if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
-    add_atomics(in, at_l2, scale, w);
+    add_atomics(m, in, at_l2, scale, w);
   else
     w->l2_reads += at_l2;
   w->l2_writes += (double)c->l2_writes * scale;

@@ -140,15 +140,20 @@ static double sm_seconds(const Spread *m, double work, double per_clock) {
   return work * m->share / per_clock / m->clock;
 }
 
+// Sectors that arrive at L2: L1 merges stores to adjacent addresses.
+static double written_sectors(const MachineWork *w) {
+  return w->l2_packets > 0 ? sol_smaller(w->l2_writes, w->l2_packets) : w->l2_writes;
+}
+
 // Clocks between L2 and an SM, of all the work.
 static double fill_clocks(const MachineModel *c, const MachineWork *w) {
-  double bulk = w->l2_bulk * 32, others = (w->l2_reads + w->l2_writes + w->l2_atomics) * 32 - bulk;
+  double bulk = w->l2_bulk * 32, others = (w->l2_reads + written_sectors(w) + w->l2_atomics) * 32 - bulk;
   return others / c->l2_fill_bytes + bulk / c->bulk_fill_bytes;
 }
 
 static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
   const MachineModel *c = m->model;
-  double sectors = w->l2_reads + w->l2_writes + w->l2_atomics;
+  double sectors = w->l2_reads + written_sectors(w) + w->l2_atomics;
   double fill = sm_seconds(m, fill_clocks(c, w), 1);
   double scattered =
       sol_smaller(w->l2_scattered, w->l2_requests) * (1 - c->l2_read_rate / c->l2_scattered_rate);

@@ -96,14 +96,16 @@ void emu_path_goes_on(EmuCtx *x);
 void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc); // a float atomic on shared memory
 void emu_path_bulk(EmuCtx *x);                                          // a bulk copy was issued
 void emu_path_polled(EmuCtx *x); // the awaited phase of an mbarrier has completed
+void emu_path_sleep(EmuCtx *x, uint64_t clocks); // the same: nanosleep
+uint64_t emu_path_clock(const EmuCtx *x); // of an observed launch: a clock that the warp reads
 void emu_path_fence(EmuCtx *x);  // a fence of wider scope than the block
 // A warp arrives at a barrier, and leaves it when all have arrived. No-ops where the launch is not observed.
 void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier);
 void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier);
 void emu_path_clear(const EmuBlock *at, uint32_t barrier);
 void emu_path_pass(const EmuBlock *at); // the cluster's barrier has completed
-// Adds the block's longest path; `unit` (NULL: not asked for) becomes that path, if its own is shorter.
-void emu_path_end(const EmuBlock *block, EmuPath *sum, EmuUnitWork *unit);
+uint64_t emu_path_end(const EmuBlock *block,
+                      EmuPath *sum);             // adds the block's longest path; returns its weight
 void emu_path_sum(EmuRun *run, SolEmuChain *to); // of all blocks, also of those that have not ended
 // balance.c: room for the work of each unit (false: out of memory), and how evenly it was distributed.
 bool emu_balance_make(EmuRun *run);

@@ -51,10 +51,12 @@ static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
   sm->resident--;
   uint64_t *done = &emu_worker(x)->units_done; // others read it for the progress
   __atomic_store_n(done, *done + 1, __ATOMIC_RELAXED);
-  EmuUnitWork work = {.instructions = u->instructions};
-  for (uint32_t k = 0; k < u->count && emu_worker(x)->chains; k++)
-    emu_path_end(u->blocks[k], emu_worker(x)->chains, &work);
-  if (x->launch->units) x->launch->units[u->number] = work;
+  uint64_t longest = 0;
+  for (uint32_t k = 0; k < u->count && emu_worker(x)->chains; k++) {
+    uint64_t path = emu_path_end(u->blocks[k], emu_worker(x)->chains);
+    if (path > longest) longest = path;
+  }
+  if (x->launch->units) x->launch->units[u->number] = (EmuUnitWork){longest, u->instructions};
   emu_end_unit(x, u);
 }
 

@@ -237,9 +237,7 @@ struct EmuBlock {
 typedef struct EmuTrace EmuTrace;
 
 typedef struct EmuUnitWork {
-  uint64_t path;         // its critical path, as chain.c weighs it
-  uint64_t loads, waits; // in that: waits for loads, and what they weigh
-  uint64_t instructions; // of all its warps
+  uint64_t path, instructions; // of its critical path, as chain.c weighs it; of all its warps
 } EmuUnitWork;
 
 typedef struct EmuUnit { // a cluster, or a block without one; runs on one worker at a time

@@ -19,17 +19,8 @@ bool emu_balance_make(EmuRun *run) {
 
 static bool all_alike(const EmuUnitWork *units, uint64_t count) {
   for (uint64_t i = 1; i < count; i++)
-    if (units[i].path != units[0].path || units[i].instructions != units[0].instructions) return false;
+    if (memcmp(&units[i], &units[0], sizeof *units) != 0) return false;
   return true;
-}
-
-// Which of the blocks that share an SM's L1 finds in it what another has loaded is the emulator's order, in which one runs after
-// another: a wait for a load is as long in each of them.
-static void even_loads(EmuUnitWork *units, uint64_t count) {
-  double loads = 0, waits = 0;
-  for (uint64_t i = 0; i < count; i++) loads += (double)units[i].loads, waits += (double)units[i].waits;
-  for (uint64_t i = 0; i < count && loads > 0; i++)
-    units[i].path += (uint64_t)((double)units[i].loads * (waits / loads)) - units[i].waits;
 }
 
 // A heap: no slot is free before its parent.
@@ -80,9 +71,7 @@ static SolEmuBalance balance_of(const EmuRun *run, double last, const double *sm
 
 SolEmuBalance emu_balance(const EmuRun *run) {
   SolEmuBalance even = {1, 1};
-  if (!run->units || run->stop) return even;
-  even_loads(run->units, run->unit_count);
-  if (all_alike(run->units, run->unit_count)) return even;
+  if (!run->units || run->stop || all_alike(run->units, run->unit_count)) return even;
   uint64_t slots = (uint64_t)run->units_per_sm * run->sm_count;
   uint32_t count = (uint32_t)(slots < run->unit_count ? slots : run->unit_count);
   Slot *room = sol_heap_alloc(sizeof *room * count);

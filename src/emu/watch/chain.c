@@ -61,6 +61,24 @@ void emu_path_rare(EmuCtx *x) {
   if (x->launch->observing && x->block->paths) x->block->paths[x->warp->index].issues += SOL_EMU_RARE;
 }
 
+// Among waits for others, of which it is so many.
+void emu_path_sleep(EmuCtx *x, uint64_t clocks) {
+  x->block->paths[x->warp->index].other_waits += clocks * EMU_WAIT / x->block->clocks->other_waits;
+}
+
+// A loop that reads a clock and compares it takes a warp alone 34 clocks by the stalls of the machine code, and its six instructions
+// the issue slots of as many warps as are resident; the path has 8 of them.
+uint64_t emu_path_clock(const EmuCtx *x) {
+  enum { ALONE = 34, INSTRUCTIONS = 6, SLOTS = 4, COUNTED = 8 };
+  const EmuRun *run = x->launch;
+  uint64_t mean = (run->units_in_grid + run->sm_count - 1) / run->sm_count,
+           units = mean < run->units_per_sm ? mean : run->units_per_sm,
+           warps = units * run->cluster_size * run->warps, shared = warps * INSTRUCTIONS / SLOTS,
+           turn = shared > ALONE ? shared : ALONE;
+  return emu_path_weight(x->block, &x->block->paths[x->warp->index]) / EMU_WAIT +
+         x->warp->timed++ * (turn - COUNTED);
+}
+
 // The warp has no loads in flight afterwards.
 void emu_path_fence(EmuCtx *x) {
   if (!x->block->paths) return;
@@ -142,18 +160,14 @@ static void add(EmuPath *to, const EmuPath *from) {
   to->store_fences += from->store_fences;
 }
 
-void emu_path_end(const EmuBlock *block, EmuPath *sum, EmuUnitWork *unit) {
-  if (!block->paths) return;
+uint64_t emu_path_end(const EmuBlock *block, EmuPath *sum) {
+  if (!block->paths) return 0;
   const EmuPath *longest = block->paths;
   for (uint32_t w = 1; w < block->warp_count; w++)
     if (emu_path_weight(block, &block->paths[w]) > emu_path_weight(block, longest))
       longest = &block->paths[w];
   add(sum, longest);
-  uint64_t weight = emu_path_weight(block, longest);
-  if (!unit || weight <= unit->path) return;
-  unit->path = weight;
-  unit->loads = longest->l1_waits + longest->far_waits;
-  unit->waits = longest->l1_waits * block->clocks->l1_waits + longest->far_waits * block->clocks->far_waits;
+  return emu_path_weight(block, longest);
 }
 
 void emu_path_sum(EmuRun *run, SolEmuChain *to) {
@@ -164,7 +178,7 @@ void emu_path_sum(EmuRun *run, SolEmuChain *to) {
   }
   for (uint32_t s = 0; s < run->sm_count; s++)
     for (const EmuUnit *u = run->sms[s].units; u; u = u->next)
-      for (uint32_t k = 0; k < u->count; k++) emu_path_end(u->blocks[k], &sum, NULL);
+      for (uint32_t k = 0; k < u->count; k++) emu_path_end(u->blocks[k], &sum);
   to->issues += (double)sum.issues;
   to->l1_waits += (double)sum.l1_waits / EMU_WAIT;
   to->far_waits += (double)sum.far_waits / EMU_WAIT;
