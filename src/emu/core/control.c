@@ -1,7 +1,6 @@
 // The SIMT stack: divergence and reconvergence of a warp's lanes. An entry is a group of lanes at a pc; the top
 // one runs. Lanes that diverge at a branch become entries above one that waits at the reconvergence point.
 #include "base/heap.h"
-#include "emu/core/hooks.h"
 #include "emu/core/lower.h"
 
 // More than calls alone may take (call.c): what is done to a whole stack at each turn stays short.
@@ -212,11 +211,7 @@ static void do_return(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 // Others run meanwhile, and the SM's clock goes on.
 static void sleep_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   double ns = (double)EMU_IN(uint32_t, i->a)[emu_first(mask)];
-  uint64_t clocks = (uint64_t)(ns * 1e-9 * x->launch->emu->machine.clock) + 1;
-  if (x->block->paths)
-    emu_path_sleep(x, clocks);
-  else
-    emu_worker(x)->sm->clock += clocks;
+  emu_worker(x)->sm->clock += (uint64_t)(ns * 1e-9 * x->launch->emu->machine.clock) + 1;
   x->fiber->spin += EMU_SPIN;
   x->fiber->poll.slept = true;
   x->budget = 0;

@@ -96,7 +96,6 @@ void emu_path_goes_on(EmuCtx *x);
 void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc); // a float atomic on shared memory
 void emu_path_bulk(EmuCtx *x);                                          // a bulk copy was issued
 void emu_path_polled(EmuCtx *x); // the awaited phase of an mbarrier has completed
-void emu_path_sleep(EmuCtx *x, uint64_t clocks); // the same: nanosleep
 uint64_t emu_path_clock(const EmuCtx *x); // of an observed launch: a clock that the warp reads
 void emu_path_fence(EmuCtx *x);  // a fence of wider scope than the block
 // A warp arrives at a barrier, and leaves it when all have arrived. No-ops where the launch is not observed.

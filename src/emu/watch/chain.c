@@ -61,11 +61,6 @@ void emu_path_rare(EmuCtx *x) {
   if (x->launch->observing && x->block->paths) x->block->paths[x->warp->index].issues += SOL_EMU_RARE;
 }
 
-// Among waits for others, of which it is so many.
-void emu_path_sleep(EmuCtx *x, uint64_t clocks) {
-  x->block->paths[x->warp->index].other_waits += clocks * EMU_WAIT / x->block->clocks->other_waits;
-}
-
 // A loop that reads a clock and compares it takes a warp alone 34 clocks by the stalls of the machine code, and its six instructions
 // the issue slots of as many warps as are resident; the path has 8 of them.
 uint64_t emu_path_clock(const EmuCtx *x) {
