@@ -9,18 +9,15 @@ static const int SMS = 132;
 
 // ---- textures: clocks of an SM for each warp's fetch, coordinates in L1 ----
 
-template <typename T> static cudaTextureObject_t image(int width, int height, int depth, bool linear, bool unit) {
+template <typename T> static cudaTextureObject_t image(int width, int height, bool linear, bool unit) {
   cudaChannelFormatDesc format = cudaCreateChannelDesc<T>();
   cudaArray_t a;
-  if (depth)
-    cudaMalloc3DArray(&a, &format, make_cudaExtent(width, height, depth));
-  else
-    cudaMallocArray(&a, &format, width, height);
+  cudaMallocArray(&a, &format, width, height);
   cudaResourceDesc what = {};
   what.resType = cudaResourceTypeArray;
   what.res.array.array = a;
   cudaTextureDesc how = {};
-  how.addressMode[0] = how.addressMode[1] = how.addressMode[2] = cudaAddressModeClamp;
+  how.addressMode[0] = how.addressMode[1] = cudaAddressModeClamp;
   how.filterMode = linear ? cudaFilterModeLinear : cudaFilterModePoint;
   how.readMode = unit ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
   cudaTextureObject_t t = 0;
@@ -44,7 +41,6 @@ template <typename V, int DIMS> __global__ void sample(long long *clk, float *ou
   for (int i = 0; i < n; i++) {
     if (DIMS == 1) s += first(tex1Dfetch<V>(t, threadIdx.x % 32 + (i & 31)));
     if (DIMS == 2) s += first(tex2D<V>(t, x + (i & 15), y));
-    if (DIMS == 3) s += first(tex3D<V>(t, x + (i & 7), y, 1.3f));
   }
   __syncthreads();
   if (!threadIdx.x && !blockIdx.x) *clk = clock64() - from;
@@ -133,17 +129,14 @@ int main() {
   printf("{\"gpu\": \"%s\", \"rows\": [\n", p.name);
   texture_row<float, 1>("float list", list<float>(1 << 14), clk, out);
   texture_row<float4, 1>("float4 list", list<float4>(1 << 14), clk, out);
-  texture_row<float, 2>("float point", image<float>(64, 64, 0, false, false), clk, out);
-  texture_row<float, 2>("float linear", image<float>(64, 64, 0, true, false), clk, out);
-  texture_row<float2, 2>("float2 linear", image<float2>(64, 64, 0, true, false), clk, out);
-  texture_row<float4, 2>("float4 point", image<float4>(64, 64, 0, false, false), clk, out);
-  texture_row<float4, 2>("float4 linear", image<float4>(64, 64, 0, true, false), clk, out);
-  texture_row<float, 2>("uchar linear", image<unsigned char>(64, 64, 0, true, true), clk, out);
-  texture_row<float4, 2>("uchar4 linear", image<uchar4>(64, 64, 0, true, true), clk, out);
-  texture_row<float4, 2>("ushort4 linear", image<ushort4>(64, 64, 0, true, true), clk, out);
-  texture_row<float, 3>("float volume point", image<float>(64, 64, 8, false, false), clk, out);
-  texture_row<float, 3>("float volume linear", image<float>(64, 64, 8, true, false), clk, out);
-  texture_row<float4, 3>("float4 volume linear", image<float4>(64, 64, 8, true, false), clk, out);
+  texture_row<float, 2>("float point", image<float>(64, 64, false, false), clk, out);
+  texture_row<float, 2>("float linear", image<float>(64, 64, true, false), clk, out);
+  texture_row<float2, 2>("float2 linear", image<float2>(64, 64, true, false), clk, out);
+  texture_row<float4, 2>("float4 point", image<float4>(64, 64, false, false), clk, out);
+  texture_row<float4, 2>("float4 linear", image<float4>(64, 64, true, false), clk, out);
+  texture_row<float, 2>("uchar linear", image<unsigned char>(64, 64, true, true), clk, out);
+  texture_row<float4, 2>("uchar4 linear", image<uchar4>(64, 64, true, true), clk, out);
+  texture_row<float4, 2>("ushort4 linear", image<ushort4>(64, 64, true, true), clk, out);
   for (int threads : {256, 1024})
     for (int sharers : {1, 2, 4, 12, 33, 132})
       for (int each : {1 << 13, 1 << 15}) { // 16 bytes each
