@@ -40,7 +40,7 @@
   X(page_bytes)        /* of groups of such pages, 64 KiB each */                                            \
   X(pages)             /* in them, of 4 KiB, that are touched */                                             \
   X(page_blocks)       /* of 2 MiB that those groups are in */                                               \
-  X(texture_lanes)     /* turns of lanes that sample textures (work.c): some a clock and SM */                \
+  X(texture_lanes)     /* turns of lanes that sample textures (work.c): some a clock and SM */               \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \
