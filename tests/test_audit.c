@@ -209,6 +209,43 @@ TEST(the_first_round_of_a_shared_atomic_is_the_machine_codes) {
   CHECK_NEAR(w.shared_wavefronts, 100.0 * 32 * 33 / 2, 1e-9);
 }
 
+// A lane samples eight bytes of two rows at once; filtering reads pairs of texels, in two rows, of a volume in four.
+TEST(textures_take_turns_by_what_is_sampled) {
+  static const struct {
+    uint32_t width, rows;
+    bool list;
+    double clocks; // of a warp: bench/probe_fetch.cu
+  } rows[] = {{4, 1, false, 8},   {8, 2, false, 8},  {16, 2, false, 16}, {16, 1, false, 16},
+              {32, 2, false, 32}, {8, 4, false, 16}, {4, 1, true, 4},    {16, 1, true, 8}};
+  AuditWaits waits = {0};
+  for (size_t i = 0; i < SOL_COUNT(rows); i++) {
+    AuditInst in = load_inst(100 * rows[i].rows, 400);
+    in.kind = SOL_EMU_KIND_TEXTURE;
+    in.width = rows[i].width, in.list = rows[i].list;
+    in.counts.executions = 100, in.counts.lanes = 3200;
+    MachineWork w = {.warps_per_block = 8};
+    audit_demand(h200(), &in, &waits, 1, &w);
+    CHECK_NEAR(w.texture_lanes / h200()->texture_rate, 100 * rows[i].clocks, 1e-9);
+  }
+}
+
+// All 32 lanes of a warp on one word, or each on its own; without a result they are served faster.
+TEST(atomics_know_lanes_on_one_word_and_who_asks_for_a_result) {
+  AuditWaits waits = {0};
+  AuditInst in = load_inst(100, 400);
+  in.kind = SOL_EMU_KIND_GLOBAL_ATOMIC;
+  in.counts.atomics = 3200, in.counts.l2_misses = 400, in.pattern.same = 100;
+  MachineWork w = {.warps_per_block = 8};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.l2_atomic_alike, 0, 0);
+  CHECK_NEAR(w.l2_atomics, 400, 0);
+  in.counts.l2_misses = 100, in.pattern.same = 3200, in.executed.reds = 100;
+  w = (MachineWork){.warps_per_block = 8};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.l2_atomic_alike, 3100, 0);
+  CHECK_NEAR(w.l2_atomics, 100 * h200()->l2_atomic_rate / h200()->l2_red_rate, 1e-9);
+}
+
 // ---- the bill ----
 
 static AuditTouch buffer(uint64_t address, double read, double written) {
@@ -231,6 +268,23 @@ static AuditLaunch launch_of(const char *name, AuditInst *inst, AuditTouch *touc
                        .inst_count = 1,
                        .touches = touches,
                        .touch_count = count};
+}
+
+// L2 keeps nothing of the host's memory, and DRAM has nothing to do with it.
+TEST(mapped_memory_of_the_host_comes_over_the_link) {
+  AuditInst in = load_inst(1000, 4000);
+  AuditTouch touches[] = {buffer(1 << 20, 64000, 0)};
+  in.pattern.allocation = touches[0].address;
+  in.counts.l2_hits = 2000, in.counts.l2_misses = 2000;
+  AuditLaunch launch = launch_of("k", &in, touches, 1);
+  MachineTime there, here;
+  CHECK_INT(audit_launch_time(gpu("h200"), &launch, &here, NULL), SOL_OK);
+  touches[0].host = true;
+  CHECK_INT(audit_launch_time(gpu("h200"), &launch, &there, NULL), SOL_OK);
+  CHECK(here.seconds[MACHINE_DRAM] > 0);
+  CHECK_NEAR(there.seconds[MACHINE_DRAM], 0, 0);
+  CHECK(there.total - here.total > 4000 * 32 / 63e9 / 2);
+  CHECK(there.seconds[MACHINE_LATENCY] > 2 * here.seconds[MACHINE_LATENCY]);
 }
 
 TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {

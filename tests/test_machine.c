@@ -359,6 +359,51 @@ TEST(l2_serves_so_many_sectors_of_atomics) {
   CHECK_NEAR(w.l2_atomics / time_of(&w).seconds[MACHINE_L2], 38.6e9, 0.5e9);
 }
 
+// The probe's adds of 32 lanes on one word: 82 G/s.
+TEST(lanes_on_one_word_are_served_one_after_another) {
+  MachineWork w = full();
+  w.l2_atomics = 1e6, w.l2_atomic_lanes = 32e6, w.l2_atomic_alike = 31e6;
+  CHECK_NEAR(32e6 / time_of(&w).seconds[MACHINE_L2], 82e9, 5e9);
+  w.l2_atomic_alike = 0;
+  CHECK(32e6 / time_of(&w).seconds[MACHINE_L2] > 300e9);
+}
+
+TEST(scattered_reads_use_all_of_l2) {
+  MachineModel m = h200();
+  MachineWork w = full();
+  w.l2_requests = 1e8;
+  double strided = time_of(&w).seconds[MACHINE_L2];
+  w.l2_scattered = 1e8;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], strided * m.l2_read_rate / m.l2_scattered_rate, 1e-12);
+}
+
+TEST(mapped_memory_of_the_host_is_as_fast_as_the_link) {
+  MachineModel m = h200();
+  MachineWork w = full();
+  w.host_read = m.host_bandwidth * m.host_share, w.host_write = w.host_read / 2; // both directions at once
+  CHECK_NEAR(time_of(&w).total, 1, 1e-4);
+  w.host_write = 2 * w.host_read;
+  CHECK_NEAR(time_of(&w).total, 2, 1e-4);
+}
+
+TEST(textures_are_sampled_four_lanes_a_clock) {
+  MachineWork w = full();
+  w.texture_lanes = 4 * 132 * clock_rate();
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L1], 1, 1e-9);
+}
+
+// One warp a scheduler: its issue slots are in its own path. With more warps they come beside it.
+TEST(a_warp_alone_does_not_wait_for_its_own_slots) {
+  MachineWork w = {.launches = 1, .blocks = 132, .warps_per_block = 4, .blocks_per_sm = 1, .stall = 1};
+  w.issues = 132 * 4 * 1e8;
+  MachineTime t = time_of(&w);
+  CHECK_NEAR(t.seconds[MACHINE_ISSUE], t.seconds[MACHINE_LATENCY], 1e-5);
+  CHECK_NEAR(t.total, t.seconds[MACHINE_LAUNCH] + t.seconds[MACHINE_LATENCY], 1e-5);
+  w.warps_per_block = 8, w.issues *= 2, w.stall = 2;
+  t = time_of(&w);
+  CHECK_NEAR(t.total, t.seconds[MACHINE_LAUNCH] + t.seconds[MACHINE_LATENCY] * __builtin_sqrt(2), 1e-5);
+}
+
 TEST(what_ptxas_spills_goes_to_dram_where_l1_is_too_small) {
   MachineModel model = h200();
   double fit = model.spill_bytes / 1000; // bytes a thread with a thousand of them resident

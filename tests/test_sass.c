@@ -336,6 +336,23 @@ TEST(what_is_loaded_before_a_loop_is_waited_for_once) {
   CHECK_NEAR(m.ptx[1].executed.load_waits, 10, 1e-6);
 }
 
+// Where most warps have no lane for a guarded load, it is waited for as often as one has.
+TEST(a_guarded_load_without_a_lane_is_not_waited_for) {
+  Made m = {0};
+  m.ptx[0] = did(1, "ld.shared.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
+  m.ptx[1] = did(2, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_SHARED_LOAD, true);
+  add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  m.insts[0].stall = m.insts[1].stall = 1;
+  m.insts[0].sets = 0;
+  m.insts[1].sets = 7;
+  m.insts[1].waits = 1;
+  add_block(&m, 2, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 2);
+  CHECK_NEAR(m.ptx[0].executed.issues, 100, 1e-6);
+  CHECK_NEAR(m.ptx[1].executed.shared_waits, 10, 1e-6);
+}
+
 // A constant load whose lanes read different words is waited for as long as it takes to serve them.
 TEST(constants_apart_are_waited_for) {
   MachineModel model = machine_model(gpu("h200"));

@@ -43,7 +43,8 @@ typedef struct AuditProgram AuditProgram;
   X(load_waits)   /* times a warp waits for global or texture loads, by the part of their latency */         \
   X(shuffles)     /* each is a wavefront of the pipe of L1 and shared memory */                              \
   X(shared_waits) /* for shared memory and shuffles */                                                       \
-  X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */
+  X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */     \
+  X(reds)         /* atomics on global memory without a result */
 typedef struct AuditExecuted {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)
@@ -61,6 +62,7 @@ typedef struct AuditInst { // a PTX instruction that was executed
   bool async;             // an asynchronous copy (cp.async ...), which uses no registers
   bool bulk;              // a bulk or tensor copy
   bool tensor;            // a tensor copy
+  bool list;              // samples a texture of one dimension
   bool prints, allocates; // calls of printf; of malloc and free
   bool is_load;           // a value from global, local or texture memory that a warp may have to wait for
   bool barrier, branch;
@@ -101,6 +103,7 @@ typedef struct AuditTouch { // distinct bytes of an allocation, counted per laun
   uint64_t address, bytes;
   const char *label;                                     // "argument 2", or "cudaMalloc of 4096 bytes"
   bool variable;                                         // a variable of a module
+  bool host;                                             // pinned or registered memory of the host
   double read, written;                                  // distinct bytes
   double read_first;                                     // distinct bytes read before the launch wrote them
   double read_sectors, written_sectors, partial_sectors; // partial: some of the sector's bytes not written

@@ -49,7 +49,7 @@ static void put_new(const AuditLaunch *l, AuditSent *sent, SolBuffer *out) {
     sent->places[in->place] = 1;
     int flags = in->async | in->is_load << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 |
                 in->follows << 5 | in->real << 6 | in->read_only << 7 | in->indexing << 8 | in->bulk << 9 |
-                in->tensor << 10 | in->prints << 11 | in->allocates << 12 | in->size << 13;
+                in->tensor << 10 | in->prints << 11 | in->allocates << 12 | in->size << 13 | in->list << 21;
     sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
     sol_json_add_number(out, in->flops);
     sol_buffer_format(out, ",%llu,%lld,", (unsigned long long)in->base, (long long)in->offset);
@@ -95,9 +95,18 @@ static void put_inst(const AuditInst *in, SolBuffer *out) {
 }
 
 static void put_touch(const AuditTouch *t, SolBuffer *out) {
-  const double numbers[] = {(double)t->address, (double)t->bytes, t->variable,     t->read,
-                            t->written,         t->read_first,    t->read_sectors, t->written_sectors,
-                            t->partial_sectors, t->moved,         t->moved_pages,  t->moved_blocks};
+  const double numbers[] = {(double)t->address,
+                            (double)t->bytes,
+                            t->variable + 2 * t->host,
+                            t->read,
+                            t->written,
+                            t->read_first,
+                            t->read_sectors,
+                            t->written_sectors,
+                            t->partial_sectors,
+                            t->moved,
+                            t->moved_pages,
+                            t->moved_blocks};
   sol_buffer_puts(out, "[");
   put_numbers(out, numbers, SOL_COUNT(numbers));
   sol_buffer_puts(out, ",");

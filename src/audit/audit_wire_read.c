@@ -122,6 +122,7 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .prints = flags >> 11 & 1,
                                 .allocates = flags >> 12 & 1,
                                 .size = (uint8_t)(flags >> 13 & 255),
+                                .list = flags >> 21 & 1,
                                 .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),
@@ -188,7 +189,8 @@ static bool read_touch(AuditReader *r, SolJson row, AuditTouch *out) {
   if (!numbers_of(part[0], n, 12)) return false;
   *out = (AuditTouch){.address = count_of(n[0]),
                       .bytes = count_of(n[1]),
-                      .variable = n[2] != 0,
+                      .variable = count_of(n[2]) & 1,
+                      .host = count_of(n[2]) >> 1 & 1,
                       .read = n[3],
                       .written = n[4],
                       .read_first = n[5],

@@ -249,7 +249,8 @@ static bool add_touches(AuditProgram *p, AuditKernel *k, const AuditLaunch *l, d
       k->touches[k->touch_count++] = (AuditTouch){.address = from->address,
                                                   .bytes = from->bytes,
                                                   .label = audit_keep(p, from->label ? from->label : ""),
-                                                  .variable = from->variable};
+                                                  .variable = from->variable,
+                                                  .host = from->host};
     }
     AuditTouch *to = &k->touches[at];
     double first = most(from->read_first, scale, from->bytes),
@@ -341,6 +342,32 @@ static void add_pages(const AuditLaunch *l, double scale, MachineWork *w) {
   w->page_launches = w->page_bytes > 0 ? 1 : 0;
 }
 
+static bool of_host(const AuditLaunch *l, const AuditInst *in) {
+  for (uint32_t i = 0; i < l->touch_count && !in->pattern.several; i++)
+    if (l->touches[i].host && l->touches[i].address == in->pattern.allocation) return true;
+  return false;
+}
+
+// Mapped memory of the host: L2 keeps none of it, so that what L1 does not have comes from there each time. Waits for it are among
+// the others, as often as its loads are.
+static void add_host(const MachineModel *m, const AuditLaunch *l, const AuditWaits *waits, double scale,
+                     MachineWork *w) {
+  double loads = 0, of = 0;
+  for (uint32_t i = 0; i < l->inst_count; i++) {
+    const AuditInst *in = &l->insts[i];
+    const SolEmuCounts *c = &in->counts;
+    loads += in->is_load ? (double)c->requests : 0;
+    if (!of_host(l, in)) continue;
+    of += in->is_load ? (double)c->requests : 0;
+    w->host_read += (double)(c->l2_hits + c->l2_misses) * 32 * scale;
+    w->host_write += (double)c->l2_writes * 32 * scale;
+    w->dram_read -= sol_smaller(w->dram_read, (double)c->dram_read * scale);
+    w->dram_write -= sol_smaller(w->dram_write, (double)c->dram_write * scale);
+  }
+  if (of > 0)
+    w->load_wait_clocks += w->load_waits * of / loads * sol_larger(m->host_clocks - waits->clocks, 0);
+}
+
 // Of several instructions, the one with the most at one word.
 static void add_swaps(const MachineModel *m, const AuditLaunch *l, const AuditInst *in, double scale,
                       MachineWork *w) {
@@ -385,6 +412,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
   }
   add_l2(l, scale, &w);
   add_pages(l, scale, &w);
+  add_host(m, l, &waits, scale, &w);
   double spilled = audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
          resident = w.blocks_per_sm * w.warps_per_block * 32;
   MachineWork spills = l->machine ? machine_spills_counted(m, spilled, accesses, resident)

@@ -49,8 +49,8 @@ void audit_add_replay(const MachineModel *model, const AuditLaunch *launch, cons
 // ---- scoreboards.c: where warps wait, by the machine code ----
 
 // times: executions of each basic block; inst_of as for audit_merged. False: out of memory.
-bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, const double *times,
-                       const uint32_t *inst_of, SolArena *arena);
+bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, uint32_t count,
+                       const double *times, const uint32_t *inst_of, SolArena *arena);
 
 // ---- merged.c: accesses that ptxas changed ----
 

@@ -411,6 +411,7 @@ static void spread(Fit *f) {
       const SassInst *m = &f->code->insts[i];
       AuditInst *in = &f->insts[f->inst_of[i] == SASS_NONE ? 0 : f->inst_of[i]];
       in->executed.issues += f->times[b];
+      if (m->kind == SASS_KIND_ATOMIC && m->sets >= SASS_SCOREBOARDS) in->executed.reds += f->times[b];
       if (m->kind == SASS_KIND_SHUFFLE) in->executed.shuffles += f->times[b];
       add_pipe((SassUnit)m->unit, f->times[b], heavy * mad_turns(f, m), &in->executed);
       bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;
@@ -425,6 +426,6 @@ bool audit_machine_code(const SassCode *code, const SolDevice *device, AuditInst
   if (!count || !code->count) return true;
   if (!make_lines(&f, arena) || !make_votes(&f, arena) || !fit_blocks(&f, arena)) return false;
   spread(&f);
-  return audit_scoreboards(code, &model, insts, f.times, f.inst_of, arena) &&
+  return audit_scoreboards(code, &model, insts, count, f.times, f.inst_of, arena) &&
          audit_merged(code, insts, count, f.inst_of, arena);
 }

@@ -32,6 +32,8 @@ typedef struct Launch {
   double latency[LOAD + 1];
   double apart;        // of a constant load, for each word beyond the first
   const double *fetch; // by block: clocks of an instruction, at least
+  const double
+      *taken; // by PTX instruction: of its accesses that the machine issues, those that a warp has a lane for
 } Launch;
 
 static Pending pending_of(const SassInst *m, const AuditInst *in) {
@@ -51,8 +53,14 @@ static double more_of(const Launch *l, const AuditInst *in) {
   return in->kind == SOL_EMU_KIND_CONST_LOAD && turns > requests ? (turns / requests - 1) * l->apart : 0;
 }
 
-static void set_board(Board *b, Pending what, double more) {
-  if (what >= b->what) *b = (Board){what, 1, 0, more};
+// A guarded access without a lane has its result at once.
+static double share_of(const Launch *l, const SassInst *m, uint32_t inst) {
+  return m->guarded && inst != SASS_NONE ? l->taken[inst] : 1;
+}
+
+static void set_board(Board *b, Pending what, double share, double more) {
+  if (what == b->what && b->share > share) share = b->share;
+  if (what >= b->what) *b = (Board){what, share, 0, more};
 }
 
 // `weight`: how often it is that block which comes before.
@@ -112,7 +120,8 @@ static void pass_block(const Launch *l, const SassBlock *block, State *s, double
     if (count && what) count_wait(what, times * clocks / l->latency[what], &in->executed);
     if (count) in->executed.clocks += times * (m->stall + late);
     pass_time(s, clocks + m->stall + late);
-    if (m->sets < SASS_SCOREBOARDS) set_board(&s->boards[m->sets], pending_of(m, in), more_of(l, in));
+    if (m->sets < SASS_SCOREBOARDS)
+      set_board(&s->boards[m->sets], pending_of(m, in), share_of(l, m, l->inst_of[i]), more_of(l, in));
   }
 }
 
@@ -148,6 +157,19 @@ static void find_fetches(const SassCode *code, const MachineModel *m, const doub
   }
 }
 
+// Where the machine goes through an access more often than the PTX does, it is guarded: the rest has no lane.
+static void find_taken(const SassCode *code, const AuditInst *insts, uint32_t count, const double *times,
+                       const uint32_t *inst_of, double *taken) {
+  memset(taken, 0, count * sizeof *taken);
+  for (uint32_t b = 0; b < code->block_count; b++)
+    for (uint32_t i = code->blocks[b].first; i < code->blocks[b].first + code->blocks[b].count; i++)
+      if (inst_of[i] != SASS_NONE && code->insts[i].sets < SASS_SCOREBOARDS) taken[inst_of[i]] += times[b];
+  for (uint32_t i = 0; i < count; i++) {
+    double issued = taken[i], executions = (double)insts[i].counts.executions;
+    taken[i] = issued > executions ? executions / issued : 1;
+  }
+}
+
 // Leads to the block `next` as often as both are executed, at most.
 static void lead(const Launch *l, uint32_t b, uint32_t next, const double *times, State *before,
                  const State *s) {
@@ -168,8 +190,8 @@ static void pass_on(const Launch *l, uint32_t b, const double *times, State *bef
   lead(l, b, l->code->blocks[b].branch, times, before, &s);
 }
 
-bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, const double *times,
-                       const uint32_t *inst_of, SolArena *arena) {
+bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, uint32_t count,
+                       const double *times, const uint32_t *inst_of, SolArena *arena) {
   SolFigure shared = model->device->smem_latency;
   Launch l = {.code = code, .insts = insts, .inst_of = inst_of};
   l.apart = model->constant_apart_clocks;
@@ -178,8 +200,11 @@ bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditIns
   l.latency[LOAD] = machine_far_clocks(model);
   State *before = sol_arena_alloc(arena, 2 * (code->block_count + 1) * sizeof *before);
   double *fetch = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *fetch);
+  double *taken = sol_arena_alloc(arena, (count + 1) * sizeof *taken);
   uint32_t *size = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *size);
-  if (!before || !fetch || !size) return false;
+  if (!before || !fetch || !size || !taken) return false;
+  find_taken(code, insts, count, times, inst_of, taken);
+  l.taken = taken;
   find_fetches(code, model, times, fetch, size);
   l.fetch = fetch;
   memset(before, 0, 2 * (code->block_count + 1) * sizeof *before);

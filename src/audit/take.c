@@ -233,6 +233,7 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->bulk = is_bulk(in->code);
   to->tensor =
       to->bulk && in->code->op != PTX_OP_CP_ASYNC_BULK && in->code->op != PTX_OP_CP_REDUCE_ASYNC_BULK;
+  to->list = strlen(text) > 6 && memcmp(text, "tex.1d", 6) == 0;
   to->prints = calls(ptx, in, "vprintf");
   to->allocates = calls(ptx, in, "malloc") || calls(ptx, in, "free");
   to->is_load = loads_value(in->code, to->kind);
@@ -268,6 +269,7 @@ static bool take_touches(const SolEmuResult *r, SolArena *arena, AuditLaunch *ou
                               .bytes = t->bytes,
                               .label = label_of(t, arena),
                               .variable = t->variable,
+                              .host = t->host,
                               .read = (double)t->read,
                               .written = (double)t->written,
                               .read_first = (double)t->read_first,

@@ -75,18 +75,37 @@ static double packets_of(const MachineModel *m, const AuditInst *in) {
   return sol_larger((double)c->l2_packets, (double)c->l2_writes) * (joins ? m->join_share : 1);
 }
 
+// Lanes on one word are served one after another, wherever in L2 it is.
+static void add_atomics(const MachineModel *m, const AuditInst *in, double sectors, double scale,
+                        MachineWork *w) {
+  double lanes = (double)in->counts.atomics, alike = (double)in->pattern.same - (double)in->counts.executions;
+  bool result = !(in->executed.reds > 0);
+  w->l2_atomics += sectors * (result ? 1 : m->l2_atomic_rate / m->l2_red_rate);
+  w->l2_atomic_lanes += lanes * scale;
+  w->l2_atomic_alike += sol_larger(sol_smaller(alike, lanes - sectors / scale), 0) * scale;
+}
+
+// Of a lane, eight bytes of a row are sampled at once, and two rows: a volume with filtering has four. Lists take half as long.
+static void add_texture(const AuditInst *in, double scale, MachineWork *w) {
+  double rows = (double)in->counts.requests / (double)in->counts.executions;
+  double turns = sol_larger(rows / 2, 1) * sol_larger((double)in->width / 8, 1);
+  w->texture_lanes += (double)in->counts.lanes * turns * (in->list ? 0.5 : 1) * scale;
+}
+
 static void add_global(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
                        MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
   double at_l2 = (double)(c->l2_hits + c->l2_misses) * scale;
-  double passes = sol_larger((double)c->requests, (double)c->sectors / 4);
+  double passes = sol_larger((double)c->requests, (double)c->sectors / 4),
+         scattered = in->pattern.seen ? (double)in->pattern.scattered / (double)in->pattern.seen * scale : 0;
   if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD && c->turns)
     passes = sol_larger(passes, sol_larger((double)c->turns, (double)c->lines * m->l1_line_clocks));
   else if (in->kind != SOL_EMU_KIND_TEXTURE)
     passes = sol_larger(passes, (double)c->lines * (c->l2_writes ? m->store_passes : 1));
   w->l1_wavefronts += passes * scale;
+  if (in->kind == SOL_EMU_KIND_TEXTURE && c->executions) add_texture(in, scale, w);
   if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
-    w->l2_atomics += at_l2, w->l2_atomic_lanes += (double)c->atomics * scale;
+    add_atomics(m, in, at_l2, scale, w);
   else
     w->l2_reads += at_l2;
   w->l2_writes += (double)c->l2_writes * scale;
@@ -94,11 +113,9 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
   if (c->l2_writes)
     w->l2_packets += packets_of(m, in) * scale;
   else if (!in->bulk)
-    w->l2_requests += (double)c->l2_requests * scale;
+    w->l2_requests += (double)c->l2_requests * scale, w->l2_scattered += (double)c->l2_requests * scattered;
   w->dram_read += (double)c->dram_read * scale;
-  if (in->pattern.seen)
-    w->dram_scattered +=
-        (double)c->dram_read * scale * (double)in->pattern.scattered / (double)in->pattern.seen;
+  w->dram_scattered += (double)c->dram_read * scattered;
   w->dram_write += (double)c->dram_write * scale;
   if (!in->is_load || in->by_machine) return;
   double times = (double)c->requests * waits->per_load * scale;

@@ -20,6 +20,9 @@ int strcmp(const char *a, const char *b);
 static inline double sol_larger(double a, double b) {
   return a > b ? a : b;
 }
+static inline double sol_smaller(double a, double b) {
+  return a < b ? a : b;
+}
 // Of values that are not negative.
 static inline double sol_largest(const double *values, size_t count) {
   double most = 0;

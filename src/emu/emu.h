@@ -407,6 +407,7 @@ typedef struct SolEmuTouch {
   uint64_t address, bytes; // the allocation
   char label[40];
   bool variable;            // a variable of a module
+  bool host;                // mapped memory that stays with the host: pinned or registered
   uint64_t read;            // bytes read by loads, copies, textures and atomics
   uint64_t written;         // bytes written by stores, copies and atomics
   uint64_t read_first;      // bytes read before the launch wrote them: the compulsory reads

@@ -36,7 +36,8 @@
 //     succeeds every swap_clocks, or, where more lanes wait than are served in that time, at this word or by all of L2, once each of
 //     them had a turn; a lock no sooner than it is given back. Lanes that swap only what is better than the word they read all read it before the
 //     first has changed it, if they are resident: each tries guarded_tries times. Where warps come more seldom than that, because of whatever else they do, none waits.
-// 13. Managed pages that the device does not have move to it as they are touched, by blocks, groups and pages, beside nothing else.
+// 13. Mapped memory of the host gives and takes host_share of the link's bandwidth, beside everything else.
+// 14. Managed pages that the device does not have move to it as they are touched, by blocks, groups and pages, beside nothing else.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -55,6 +56,8 @@ const char *machine_resource_key(MachineResource resource) {
   _Static_assert(SOL_COUNT(keys) == MACHINE_RESOURCES, "a key for each");
   return (unsigned)resource < MACHINE_RESOURCES ? keys[resource] : "?";
 }
+
+enum { SCHEDULERS = 4 }; // of an SM
 
 // Combines times that overlap, but not perfectly.
 static double together(double a, double b) {
@@ -137,21 +140,30 @@ static double sm_seconds(const Spread *m, double work, double per_clock) {
   return work * m->share / per_clock / m->clock;
 }
 
+// Sectors that arrive at L2: L1 merges stores to adjacent addresses.
+static double written_sectors(const MachineWork *w) {
+  return w->l2_packets > 0 ? sol_smaller(w->l2_writes, w->l2_packets) : w->l2_writes;
+}
+
 // Clocks between L2 and an SM, of all the work.
 static double fill_clocks(const MachineModel *c, const MachineWork *w) {
-  double bulk = w->l2_bulk * 32, others = (w->l2_reads + w->l2_writes + w->l2_atomics) * 32 - bulk;
+  double bulk = w->l2_bulk * 32, others = (w->l2_reads + written_sectors(w) + w->l2_atomics) * 32 - bulk;
   return others / c->l2_fill_bytes + bulk / c->bulk_fill_bytes;
 }
 
 static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
   const MachineModel *c = m->model;
-  double sectors = w->l2_reads + w->l2_writes + w->l2_atomics;
+  double sectors = w->l2_reads + written_sectors(w) + w->l2_atomics;
   double fill = sm_seconds(m, fill_clocks(c, w), 1);
-  double reads = sm_seconds(m, w->l2_requests, c->l2_read_rate),
+  double scattered =
+      sol_smaller(w->l2_scattered, w->l2_requests) * (1 - c->l2_read_rate / c->l2_scattered_rate);
+  double reads = sm_seconds(m, w->l2_requests - scattered, c->l2_read_rate),
          writes = w->l2_packets / c->l2_packet_rate / m->sms / m->clock;
   fill = sol_larger(fill, together(reads, writes));
-  double atomics = w->l2_atomics / c->l2_atomic_rate +
-                   sol_larger(w->l2_atomic_lanes - w->l2_atomics, 0) * c->l2_atomic_lane_clocks;
+  double atomics =
+      w->l2_atomics / c->l2_atomic_rate +
+      sol_larger(w->l2_atomic_lanes - w->l2_atomics - w->l2_atomic_alike, 0) * c->l2_atomic_lane_clocks +
+      w->l2_atomic_alike * c->l2_atomic_alike_clocks;
   fill = sol_larger(fill, atomics / m->sms / m->clock);
   if (sol_known(m->d->l2_bandwidth)) return sol_larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
   out->left_out |= 1u << MACHINE_L2;
@@ -162,7 +174,8 @@ static double l1_seconds(const Spread *m, const MachineWork *w) {
   SolFigure bytes = m->d->smem_bytes_per_clock;
   double passes =
       sm_seconds(m, w->l1_wavefronts + w->shared_wavefronts, sol_known(bytes) ? bytes.value / 128 : 1);
-  double constants = sm_seconds(m, w->constant_turns, 1 / m->model->constant_clocks);
+  double textures = sm_seconds(m, w->texture_lanes, m->model->texture_rate);
+  double constants = sol_larger(textures, sm_seconds(m, w->constant_turns, 1 / m->model->constant_clocks));
   return sol_larger(passes, sol_larger(constants, sm_seconds(m, w->match_turns, 1 / m->model->match_clocks)));
 }
 
@@ -189,6 +202,18 @@ static double tensor_seconds(const Spread *m, const MachineWork *w, MachineTime 
     return w->tensor_flops / (m->d->peak_fp16.value * m->model->tensor_share) * m->sms * m->share;
   out->left_out |= 1u << MACHINE_TENSOR;
   return 0;
+}
+
+// Busy and waiting time. Where a scheduler has one warp, the time of its issue slots is part of that warp's critical path already: only
+// what others issue comes beside it.
+static double worked(const Spread *m, const MachineWork *w, const double *rest, double busy, double wait) {
+  double blocks = sol_smaller(sol_larger(w->blocks / m->sms, 1), sol_larger(w->blocks_per_sm, 1)),
+         resident = blocks * w->warps_per_block,
+         others = sol_smaller(sol_larger(resident / SCHEDULERS - 1, 0), 1),
+         parts[MACHINE_BLOCKS - MACHINE_DRAM];
+  for (int r = MACHINE_DRAM; r < MACHINE_BLOCKS; r++)
+    parts[r - MACHINE_DRAM] = r == MACHINE_ISSUE ? rest[r] * others : rest[r];
+  return sol_larger(busy, together(combined(parts, SOL_COUNT(parts)), wait));
 }
 
 // Latency of all launches: the critical path of a block times the number of waves.
@@ -239,10 +264,6 @@ static double end_seconds(const Spread *m, const MachineWork *w) {
   return w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->sms ? w->atomic_end_clocks / m->clock : 0;
 }
 
-static double smaller(double a, double b) {
-  return a < b ? a : b;
-}
-
 // Of `lanes` that wait for a word, swaps that they try behind a test. Who comes to the test one after another sets as many
 // records as there are swaps: the logarithm of how many have something better than the word had at first, give or take
 // its root. So no more than that many try. Who comes after the first has changed it, `late` of them, has something better every
@@ -250,25 +271,25 @@ static double smaller(double a, double b) {
 static double guarded_tries(const MachineModel *c, const MachineWork *w, double lanes, double late) {
   double records = w->swaps / w->launches, better = 1;
   for (double i = 0; i < records + 2 * __builtin_sqrt(records) && better < lanes; i++) better *= 2.718;
-  return c->guarded_tries * smaller(better, lanes) * (1 - late / 2);
+  return c->guarded_tries * sol_smaller(better, lanes) * (1 - late / 2);
 }
 
 // `busy`: what the launches take for other things; `others`: with waiting.
 static double swap_seconds(const Spread *m, const MachineWork *w, double busy, double others) {
   const MachineModel *c = m->model;
   if (w->swaps <= 0) return 0;
-  double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = smaller(w->blocks, slots),
+  double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = sol_smaller(w->blocks, slots),
          words = sol_larger(w->swap_lanes / w->swaps, 1), lanes = blocks * w->warps_per_block * 32 / words;
   double turn = sol_larger(c->swap_turn_clocks, w->swap_sectors / w->swaps / c->l2_atomic_rate / m->sms);
-  double swaps = w->swaps / w->launches, few = c->swap_clocks / turn, most = smaller(swaps, lanes);
+  double swaps = w->swaps / w->launches, few = c->swap_clocks / turn, most = sol_smaller(swaps, lanes);
   double clocks = swaps * c->swap_clocks;
   if (most > few && clocks * w->launches / m->clock > others)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
   if (w->swap_guarded > 0) {
     double wave = busy * m->clock / w->launches / m->waves,
            early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
-    clocks += guarded_tries(c, w, smaller(lanes, w->swap_guarded / w->launches / words), 1 - early) * words *
-              w->swap_guard_clocks / w->swap_guarded;
+    clocks += guarded_tries(c, w, sol_smaller(lanes, w->swap_guarded / w->launches / words), 1 - early) *
+              words * w->swap_guard_clocks / w->swap_guarded;
   }
   return sol_larger(clocks * w->launches, w->held_clocks) / m->clock;
 }
@@ -278,6 +299,11 @@ static double page_seconds(const MachineModel *m, const MachineWork *w) {
   return (w->page_launches * m->page_first_us + w->page_blocks * m->page_block_us +
           groups * m->page_group_us + w->pages * m->page_us) *
          1e-6;
+}
+
+// Both directions at the same time.
+static double host_seconds(const MachineModel *m, const MachineWork *w) {
+  return sol_larger(w->host_read, w->host_write) / (m->host_bandwidth * m->host_share);
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {
@@ -322,11 +348,11 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   out->replayed = w->replayed > 0.5;
   if (out->replayed) busy = sol_largest(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM);
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
-  double work = out->replayed ? busy + s[MACHINE_LATENCY] : together(busy, s[MACHINE_LATENCY]);
-  const double parts[] = {work, s[MACHINE_BLOCKS]};
+  double work = out->replayed ? busy + s[MACHINE_LATENCY] : worked(&m, w, rest, busy, s[MACHINE_LATENCY]);
+  const double parts[] = {work, s[MACHINE_BLOCKS], host_seconds(model, w)};
   double pages = page_seconds(model, w);
   out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end) + pages;
-  s[MACHINE_LATENCY] += pages;
+  s[MACHINE_LATENCY] = sol_larger(s[MACHINE_LATENCY], parts[2]) + pages;
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (s[r] > s[out->bound]) out->bound = (MachineResource)r;

@@ -19,9 +19,11 @@
   X(l2_reads)          /* sectors that L1 requested from L2; modelled */                                     \
   X(l2_writes)         /* sectors written to L2 */                                                           \
   X(l2_bulk)           /* of both: by bulk and tensor copies */                                              \
-  X(l2_atomics)        /* sectors of atomics sent to L2 */                                                   \
+  X(l2_atomics)        /* sectors of atomics sent to L2, as of those with a result */                        \
   X(l2_atomic_lanes)   /* lanes of those atomics */                                                          \
+  X(l2_atomic_alike)   /* of those beyond the first of a sector: on the word of another lane of the warp */  \
   X(l2_requests)       /* to L2, each for sectors of one line; modelled */                                   \
+  X(l2_scattered)      /* of l2_requests: by lanes at scattered addresses */                                 \
   X(l2_packets)        /* sent to L2 by stores */                                                            \
   X(atomic_turns)      /* lanes of atomics on the sector with the most contention */                         \
   X(atomic_clocks)     /* of L2, for the serialised atomics on its busiest 512 bytes */                      \
@@ -32,10 +34,13 @@
   X(swap_guarded)      /* lanes that read such a word, and swapped only what was better than it */           \
   X(swap_guard_clocks) /* of L2, if each of those swapped once */                                            \
   X(held_clocks)       /* for which such a word was a lock that somebody had */                              \
+  X(host_read)         /* bytes of mapped memory of the host */                                              \
+  X(host_write)                                                                                              \
   X(page_launches)     /* launches that touch managed pages which the device does not have */                \
   X(page_bytes)        /* of groups of such pages, 64 KiB each */                                            \
   X(pages)             /* in them, of 4 KiB, that are touched */                                             \
   X(page_blocks)       /* of 2 MiB that those groups are in */                                               \
+  X(texture_lanes)     /* turns of lanes that sample textures (work.c): some a clock and SM */               \
   X(constant_turns)    /* words of constant loads, which are served one by one */                            \
   X(match_turns)       /* distinct values of matches, which are served one by one */                         \
   X(l1_wavefronts)     /* of global, local and texture requests in L1: one a clock and SM */                 \

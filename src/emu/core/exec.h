@@ -165,6 +165,7 @@ struct EmuWarp {
   // Watched: the word that its last compare-and-swap changed, 0 once it has written it again; when, by its path; where it is.
   uint64_t lock, locked;
   uint32_t lock_site;
+  uint64_t timed; // of an observed launch: reads of clocks so far
   // Groups committed so far: of cp.async and of bulk copies, by lane; of wgmma.
   uint32_t copy_groups[EMU_LANES], bulk_groups[EMU_LANES], wgmma_groups;
 };

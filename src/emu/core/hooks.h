@@ -95,8 +95,9 @@ void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_goes_on(EmuCtx *x);
 void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc); // a float atomic on shared memory
 void emu_path_bulk(EmuCtx *x);                                          // a bulk copy was issued
-void emu_path_polled(EmuCtx *x); // the awaited phase of an mbarrier has completed
-void emu_path_fence(EmuCtx *x);  // a fence of wider scope than the block
+void emu_path_polled(EmuCtx *x);          // the awaited phase of an mbarrier has completed
+uint64_t emu_path_clock(const EmuCtx *x); // of an observed launch: a clock that the warp reads
+void emu_path_fence(EmuCtx *x);           // a fence of wider scope than the block
 // A warp arrives at a barrier, and leaves it when all have arrived. No-ops where the launch is not observed.
 void emu_path_arrive(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier);
 void emu_path_leave(const EmuBlock *block, uint32_t warp, const EmuBlock *at, uint32_t barrier);

@@ -1,5 +1,6 @@
 // mov in all its forms, address conversions, hints, the stack of alloca.
 #include "base/heap.h"
+#include "emu/core/hooks.h"
 #include "emu/core/lower.h"
 
 // ---- mov ----
@@ -24,9 +25,11 @@ static void mov_pred(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   emu_set_pred(x, i->d, mask, emu_pred(x, i->a));
 }
 
-// Time, in clocks of the SM: what it has executed so far.
+// Time, in clocks of the SM: what it has executed so far. Where the launch is observed, the warp's critical path, so that a loop which
+// waits for a clock goes round as often as on the machine.
 static uint64_t clock_now(const EmuCtx *x) {
   const EmuWorker *w = emu_worker(x);
+  if (x->block->paths) return w->sm->clock + emu_path_clock(x);
   return w->sm->clock + w->instructions + (uint64_t)(x->launch->quantum - x->budget);
 }
 static void mov_clock(EmuCtx *x, const EmuInst *i, uint32_t mask) {

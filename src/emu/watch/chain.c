@@ -61,6 +61,19 @@ void emu_path_rare(EmuCtx *x) {
   if (x->launch->observing && x->block->paths) x->block->paths[x->warp->index].issues += SOL_EMU_RARE;
 }
 
+// A loop that reads a clock and compares it takes a warp alone 34 clocks by the stalls of the machine code, and its six instructions
+// the issue slots of as many warps as are resident; the path has 8 of them.
+uint64_t emu_path_clock(const EmuCtx *x) {
+  enum { ALONE = 34, INSTRUCTIONS = 6, SLOTS = 4, COUNTED = 8 };
+  const EmuRun *run = x->launch;
+  uint64_t mean = (run->units_in_grid + run->sm_count - 1) / run->sm_count,
+           units = mean < run->units_per_sm ? mean : run->units_per_sm,
+           warps = units * run->cluster_size * run->warps, shared = warps * INSTRUCTIONS / SLOTS,
+           turn = shared > ALONE ? shared : ALONE;
+  return emu_path_weight(x->block, &x->block->paths[x->warp->index]) / EMU_WAIT +
+         x->warp->timed++ * (turn - COUNTED);
+}
+
 // The warp has no loads in flight afterwards.
 void emu_path_fence(EmuCtx *x) {
   if (!x->block->paths) return;

@@ -268,7 +268,8 @@ static SolEmuTouch *touch_at(SolEmuResult *r, const EmuAlloc *a) {
   }
   memmove(&r->touches[at + 1], &r->touches[at], sizeof *r->touches * (r->touch_count - at));
   r->touch_count++;
-  r->touches[at] = (SolEmuTouch){.address = a->base, .bytes = a->size, .variable = a->variable};
+  r->touches[at] = (SolEmuTouch){
+      .address = a->base, .bytes = a->size, .variable = a->variable, .host = a->mapped && !a->at_device};
   memcpy(r->touches[at].label, a->label, sizeof r->touches[at].label);
   return &r->touches[at];
 }
