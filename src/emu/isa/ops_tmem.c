@@ -156,14 +156,42 @@ static void move_register(const Move *m, EmuTmem *t, uint32_t address, uint32_t 
   }
 }
 
-static void run_move(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
+static EmuTmem *reached(EmuCtx *x, const EmuInst *i, uint32_t mask, const Move *m, uint32_t address) {
+  EmuTmem *t = tmem_columns(x, i, mask, address, m->columns);
+  return t && m->split ? tmem_columns(x, i, mask, address + m->split, m->columns) : t;
+}
+
+static void run_load(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
   const Move *m = i->more;
   uint32_t address;
   memcpy(&address, what, sizeof address);
-  EmuTmem *t = tmem_columns(x, i, mask, address, m->columns);
-  if (t && m->split) t = tmem_columns(x, i, mask, address + m->split, m->columns);
+  EmuTmem *t = reached(x, i, mask, m, address);
   for (uint32_t r = 0; t && r < m->count; r++)
-    move_register(m, t, address, r, EMU_OUT(uint32_t, m->regs[r]), mask, i->fn);
+    move_register(m, t, address, r, EMU_OUT(uint32_t, m->regs[r]), mask, false);
+}
+
+typedef struct Stored { // the registers are read when a store is issued
+  uint32_t address, value[MOST_REGS][EMU_LANES];
+} Stored;
+
+static void run_store(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
+  const Move *m = i->more;
+  const Stored *s = what;
+  EmuTmem *t = reached(x, i, mask, m, s->address);
+  for (uint32_t r = 0; t && r < m->count; r++) {
+    uint32_t row[EMU_LANES];
+    memcpy(row, s->value[r], sizeof row);
+    move_register(m, t, s->address, r, row, mask, true);
+  }
+}
+
+static void store(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t address) {
+  const Move *m = i->more;
+  Stored s;
+  s.address = address;
+  for (uint32_t r = 0; r < m->count; r++) memcpy(s.value[r], EMU_IN(uint32_t, m->regs[r]), sizeof s.value[r]);
+  emu_async(x, i, EMU_ASYNC_TMEM_STORE, mask, 0, NULL, run_store, &s,
+            offsetof(Stored, value) + m->count * sizeof s.value[0]);
 }
 
 static void move(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -177,8 +205,10 @@ static void move(EmuCtx *x, const EmuInst *i, uint32_t mask) {
               x->warp->index % 4 * QUARTER, x->warp->index % 4 * QUARTER + QUARTER - 1, lane);
     return;
   }
-  emu_async(x, i, i->fn ? EMU_ASYNC_TMEM_STORE : EMU_ASYNC_TMEM_LOAD, mask, 0, NULL, run_move, &address,
-            sizeof address);
+  if (i->fn)
+    store(x, i, mask, address);
+  else
+    emu_async(x, i, EMU_ASYNC_TMEM_LOAD, mask, 0, NULL, run_load, &address, sizeof address);
 }
 
 static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
