@@ -109,7 +109,9 @@ static int value_of(const Field *field, Text list, Text word) {
   if (!strcmp(field->kind, "VEC")) {
     if (list.length ? !in_list(list, word) : !(same(word, "v2") || same(word, "v4") || same(word, "v8")))
       return -1;
-    return word.at[1] - '0';
+    int count = 0;
+    for (size_t i = 1; i < word.length; i++) count = count * 10 + word.at[i] - '0';
+    return count;
   }
   if (!strcmp(field->kind, "SHAPE")) return in_list(list, word) ? 0 : -1;
   if (!strcmp(field->kind, "TYPE")) {
@@ -386,7 +388,7 @@ const Code *sol_ptx_code_of(Parser *p, const char *text, size_t length, size_t a
   if (!name) return sol_ptx_fail_memory(p), NULL;
   if (name->code) return name->code;
   Code code;
-  if (refusal(text, length) || !match(text, length, &code)) return refuse(p, text, length, at), NULL;
+  if (!match(text, length, &code)) return refuse(p, text, length, at), NULL;
   const char *wrong = sol_ptx_code_problem(&code.pub);
   if (wrong) return sol_ptx_fail(p, SOL_ERR_UNSUPPORTED, at, "'%.80s': %s", text, wrong), NULL;
   Code *kept = sol_arena_alloc(p->keep, sizeof *kept);

@@ -27,6 +27,12 @@ static PtxFragment group_fragment(const PtxCode *c, char matrix) {
   return matrix == 'A' ? elements(c->m * k / 128, c->type[1]) : elements(c->m * c->n / 128, c->type[0]);
 }
 
+// Registers of tcgen05.ld and tcgen05.st.
+static PtxFragment tensor_memory_fragment(const PtxCode *c) {
+  int each = c->fn == PTX_FN_16X256B ? 4 : c->fn == PTX_FN_16X128B ? 2 : 1;
+  return (PtxFragment){c->vec * each, PTX_B32};
+}
+
 int sol_ptx_tensor_rank(const PtxCode *c) {
   return c->geom == PTX_GEOM_4D ? 4 : c->geom == PTX_GEOM_5D ? 5 : c->geom;
 }
@@ -36,6 +42,8 @@ PtxFragment sol_ptx_fragment(const PtxCode *c, char matrix) {
   switch (c->op) {
   case PTX_OP_WGMMA:
   case PTX_OP_WGMMA_SP: return group_fragment(c, matrix);
+  case PTX_OP_TCGEN05_LD:
+  case PTX_OP_TCGEN05_ST: return tensor_memory_fragment(c);
   case PTX_OP_LDMATRIX: return (PtxFragment){c->vec * (c->n == 16 ? 2 : 1), PTX_B32};
   case PTX_OP_STMATRIX: return (PtxFragment){c->vec, PTX_B32};
   case PTX_OP_WMMA_LOAD:

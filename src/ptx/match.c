@@ -308,6 +308,7 @@ static bool match_descriptor(const Match *m, const Raw *raw, uint32_t place) {
 }
 
 bool sol_ptx_match_plain(const Match *m, const Slot *slot, const Raw *raw, uint32_t place) {
+  if (slot->descriptor && raw->kind == RAW_MEM) return sol_ptx_match_memory(m, slot, raw, place);
   if (slot->descriptor && raw->kind != RAW_VEC) return match_descriptor(m, raw, place);
   bool vector = slot->count > 1 || slot->fragment;
   if (raw->kind == RAW_VEC && !vector && !slot->parts && raw->count == 1)

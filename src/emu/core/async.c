@@ -2,6 +2,7 @@
 #include "emu/core/async.h"
 
 #include "base/heap.h"
+#include "emu/core/trace.h"
 
 enum { MOST_PENDING = 4096 }; // of a unit; beyond them the oldest completes
 
@@ -99,12 +100,12 @@ static bool is_wanted(const EmuAsync *a, const Wanted *w) {
   return !w->warp || (a->warp == w->warp && a->kind == w->kind && a->mask & w->mask && a->group < w->groups);
 }
 
-// A warp's wgmma complete in order: one that overwrites its registers does so before the next adds to them.
+// A warp's wgmma complete in order, and so do its tcgen05: one that overwrites its sums does so before the next adds to them.
 static EmuAsync **first_before(EmuUnit *unit, EmuAsync **chosen) {
   const EmuAsync *a = *chosen;
   EmuAsync **at = &unit->asyncs;
-  if (a->kind != EMU_ASYNC_WGMMA) return chosen;
-  while ((*at)->kind != EMU_ASYNC_WGMMA || (*at)->warp != a->warp) at = &(*at)->next;
+  if (a->kind != EMU_ASYNC_WGMMA && a->kind != EMU_ASYNC_TCGEN05) return chosen;
+  while ((*at)->kind != a->kind || (*at)->warp != a->warp) at = &(*at)->next;
   return at;
 }
 
@@ -153,4 +154,13 @@ void emu_async_finish(EmuCtx *x, EmuUnit *unit) {
 
 void emu_async_drop(EmuCtx *x, EmuUnit *unit) {
   while (unit->asyncs) free_async(x, unlink_at(unit, &unit->asyncs));
+}
+
+void emu_again(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  x->counts[i->index].executions--;
+  x->counts[i->index].lanes -= emu_popc(mask);
+  x->pc = i->index;
+  if (emu_traced(x)) emu_trace_spin(x);
+  x->fiber->spin += EMU_SPIN;
+  x->budget = 0;
 }

@@ -1,8 +1,8 @@
-// Asynchronous operations: copies, bulk copies, wgmma. PTX leaves open when they complete, between their issue and
+// Asynchronous operations: copies, bulk copies, wgmma, tcgen05. PTX leaves open when they complete, between their issue and
 // the wait for them. Without SolEmuLaunch.async_order they complete when they are issued. With it they complete as
 // late as they can: when their group is waited for, when somebody tests the mbarrier that they complete on, or when
 // no warp of the cluster can go on without them. Those that a wait completes do so in an order drawn from the seed,
-// but for wgmma, which a warp executes in order. So what does not wait for them finds them not done, in every order.
+// but for wgmma and tcgen05, which a warp executes in order. So what does not wait for them finds them not done, in every order.
 #ifndef SOL_EMU_ASYNC_H
 #define SOL_EMU_ASYNC_H
 
@@ -13,7 +13,10 @@ typedef enum EmuAsyncKind {
   EMU_ASYNC_BULK,    // bulk copies: groups of a thread
   EMU_ASYNC_BARRIER, // bulk copies that complete on an mbarrier
   EMU_ASYNC_ARRIVAL, // of cp.async at an mbarrier
-  EMU_ASYNC_WGMMA    // groups of a warp
+  EMU_ASYNC_WGMMA,   // groups of a warp
+  EMU_ASYNC_TCGEN05, // products, copies and arrivals of tcgen05, in the order in which a warp issued them
+  EMU_ASYNC_TMEM_LOAD,
+  EMU_ASYNC_TMEM_STORE // of tensor memory: those of a warp that its next wait completes
 } EmuAsyncKind;
 
 // Carries out an operation that lanes of mask issued with instruction i; `what` is its own. It runs with the

@@ -110,6 +110,8 @@ static EmuBlock *take_block(EmuCtx *x) {
   memset(b->shared, 0, (size_t)b->shared_bytes);
   for (; b->arrived_at; b->arrived_at &= b->arrived_at - 1)
     b->barriers[emu_first(b->arrived_at)] = (EmuBarrier){0};
+  sol_heap_free(b->tmem);
+  b->tmem = NULL;
   if (b->steps) memset(b->steps, 0, b->warp_count * emu_step_sites(x->launch) * sizeof *b->steps);
   if (b->paths) memset(b->paths, 0, emu_path_count(x->launch) * sizeof *b->paths);
   return b;
@@ -118,6 +120,7 @@ static EmuBlock *take_block(EmuCtx *x) {
 static void free_block(EmuBlock *b) {
   for (uint32_t k = 0; k < b->warp_count; k++) sol_heap_free(b->local[k]);
   emu_shadow_free(b);
+  sol_heap_free(b->tmem);
   sol_heap_free(b->memory);
 }
 

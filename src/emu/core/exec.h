@@ -379,6 +379,8 @@ enum { EMU_FN_ANY_PC = 0xff }; // EmuInst.fn: lanes may synchronise from differe
 // Marks an instruction that spin loops execute (atomics, volatile loads ...). After EMU_SPIN of them in a row
 // the warp yields to the others.
 enum { EMU_SPIN = 64 };
+// The instruction is executed again when other warps have run; it counts once.
+void emu_again(EmuCtx *x, const EmuInst *i, uint32_t mask);
 static inline void emu_spin(EmuCtx *x) {
   if (++x->fiber->spin >= EMU_SPIN) x->budget = 0;
 }

@@ -49,10 +49,14 @@ static void keep_whole(Live *v, uint32_t reg, bool written, uint32_t at, void *c
   v->start[reg] = 0, v->end[reg] = v->fn->inst_count - 1;
 }
 
-// The registers of a wgmma are read and written until its group is waited for, wherever that is.
+static bool is_asynchronous(const PtxInst *in) {
+  return is_wgmma(in) || in->code->op == PTX_OP_TCGEN05_LD;
+}
+
+// The registers of these are read and written until somebody waits for them, wherever that is.
 static void keep_asynchronous(Live *v) {
   for (uint32_t at = 0; at < v->fn->inst_count; at++)
-    for (uint32_t k = 0; is_wgmma(&v->fn->insts[at]) && k < 2; k++)
+    for (uint32_t k = 0; is_asynchronous(&v->fn->insts[at]) && k < 2; k++)
       if (v->fn->insts[at].operands[k].kind == PTX_ARG_VEC)
         visit_operand(v, &v->fn->insts[at].operands[k], false, at, keep_whole, NULL);
 }

@@ -228,6 +228,7 @@ struct EmuBlock {
   uint64_t *local_cap;        // bytes per thread in it
   uint32_t slot;              // of its SM, for local addresses
   struct EmuShadow *shadow;   // for race and initialisation checks on shared memory
+  struct EmuTmem *tmem;       // tensor memory (tmem.h); NULL until used
   EmuBarrier barriers[EMU_BARRIERS];
   uint32_t arrived_at; // the barriers at which some have arrived, a bit each
   EmuBlock *next;      // free list
@@ -507,6 +508,7 @@ void emu_textures_free(struct EmuTextures *textures);
 bool emu_bulk_can_reduce(uint8_t type, uint8_t fn);
 void emu_bulk_reduce(uint8_t *to, const uint8_t *from, uint32_t bytes, uint8_t type, uint8_t fn);
 void emu_mbarrier_bytes(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, uint32_t bytes);
+bool emu_mbarrier_arrive(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host); // one
 // device_heap.c
 uint64_t emu_heap_malloc(EmuCtx *x, uint64_t bytes); // malloc in a kernel; 0: the heap is full
 void emu_heap_free(EmuCtx *x, const EmuInst *i, int lane, uint64_t address);

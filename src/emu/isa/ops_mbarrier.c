@@ -31,6 +31,7 @@ static void end_phase_if_complete(EmuCtx *x, const uint8_t *host, Barrier *b) {
   if (b->pending || b->tx) return;
   b->phase = !b->phase;
   b->pending = b->expected;
+  x->budget = 0; // who polls it runs before two phases may have passed, as on a GPU, where nobody is so far ahead
   if (emu_traced(x)) emu_trace_phase(x, host, false);
 }
 
@@ -114,6 +115,17 @@ void emu_mbarrier_complete(EmuCtx *x, const EmuInst *i, uint32_t mask, EmuLoc ba
 
 void emu_mbarrier_bytes(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, uint32_t bytes) {
   add_tx(x, i, lane, host, -(int64_t)bytes);
+}
+
+bool emu_mbarrier_arrive(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host) {
+  Barrier b;
+  if (!read_barrier(x, i, lane, host, &b)) return false;
+  if (!b.pending) return misuse(x, i, lane, "more arrive at an mbarrier than it expects");
+  if (emu_traced(x)) emu_trace_arrive(x, host, block_of(x, host) != x->block);
+  b.pending--;
+  end_phase_if_complete(x, host, &b);
+  write_barrier(x, host, b);
+  return true;
 }
 
 // ---- handlers ----

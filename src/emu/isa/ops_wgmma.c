@@ -10,19 +10,15 @@
 #include "emu/core/async.h"
 #include "emu/core/trace.h"
 #include "emu/isa/matrix.h"
-#include "emu/isa/smem_matrix.h"
+#include "emu/isa/smem_tile.h"
 
 enum {
   GROUP_WARPS = 4,
-  TILE_ROWS = 8,
-  TILE_BYTES = 64, // of which all but the sparse one's B use 32
   MOST_D = 128,
   A_REGS = 4,
   ALL_A_REGS = 8, // of a sparse A with its zeros
   MOST_B_REGS = 4
 };
-
-typedef uint8_t Tile[TILE_ROWS][TILE_BYTES]; // eight rows of A, or columns of B, by all of k
 
 typedef struct Wgmma {
   NumMmaPlan num; // of m16n8
@@ -44,68 +40,15 @@ typedef struct Product { // what an execution of it works on
   uint32_t meta[EMU_LANES]; // of a sparse one
 } Product;
 
-// ---- operands in shared memory ----
-
-static void count_pieces(EmuCtx *x, const EmuInst *i, const uint64_t *addr, uint32_t pieces) {
-  SolEmuCounts *c = &x->counts[i->index];
-  c->shared_requests++;
-  c->bytes += (uint64_t)pieces * 16;
-  if (!x->launch->counting) return;
-  for (uint32_t half = 0; half < pieces / 8; half++) { // a core matrix each
-    uint64_t rows[EMU_LANES] = {0};
-    memcpy(rows, addr + half * 8, 8 * sizeof *addr);
-    SolWavefronts passes = sol_banks(rows, 0xff, 16, SOL_SHARED_LOAD);
-    c->wavefronts += passes.wavefronts;
-    c->wavefronts_ideal += passes.ideal;
-  }
-}
-
-static const uint8_t *piece_at(EmuCtx *x, const EmuInst *i, uint32_t address) {
-  const uint8_t *host = emu_range(x, i, 0, address, PTX_SPACE_SHARED, 16, 16, false);
-  if (host && x->launch->checking) emu_check_bulk(x, i, 0, host, 0, 16, EMU_USE_LOAD);
-  return host;
-}
-
-static void place_piece(Tile tile, const SmemMatrix *m, uint32_t along, const uint8_t *from) {
-  if (!m->mn_major) {
-    memcpy(tile[along % 8] + along / 8 * 16, from, 16);
-    return;
-  }
-  for (uint32_t row = 0; row < TILE_ROWS; row++) memcpy(tile[row] + along * 2, from + row * 2, 2);
-}
-
-static bool read_tile(EmuCtx *x, const EmuInst *i, const SmemMatrix *m, uint32_t row, uint32_t pieces,
-                      bool counts, Tile tile) {
-  uint64_t addr[TILE_BYTES / 2];
-  for (uint32_t along = 0; along < pieces; along++) {
-    addr[along] = smem_piece(m, row, along);
-    const uint8_t *from = piece_at(x, i, (uint32_t)addr[along]);
-    if (!from) return false;
-    place_piece(tile, m, along, from);
-  }
-  if (counts) count_pieces(x, i, addr, pieces);
-  return true;
-}
-
-static void pack(uint32_t *const regs[], int count, const uint16_t at[][EMU_LANES], const uint8_t *tiles,
-                 uint32_t sign) {
-  for (int r = 0; r < count; r++)
-    for (int l = 0; l < EMU_LANES; l++) {
-      uint32_t v;
-      memcpy(&v, tiles + at[r][l], 4);
-      regs[r][l] = v ^ sign;
-    }
-}
-
 // ---- the product ----
 
 static bool read_a(EmuCtx *x, const EmuInst *i, const Wgmma *w, uint64_t descriptor, uint32_t *const regs[]) {
   Tile tiles[2];
   const SmemMatrix m = smem_matrix(descriptor, w->a_turned);
   uint32_t row = x->warp->index % GROUP_WARPS * 16;
-  if (!read_tile(x, i, &m, row, 16, true, tiles[0]) || !read_tile(x, i, &m, row + 8, 16, true, tiles[1]))
+  if (!smem_tile(x, i, &m, row, 16, true, tiles[0]) || !smem_tile(x, i, &m, row + 8, 16, true, tiles[1]))
     return false;
-  pack(regs, A_REGS, w->a_at, tiles[0][0], w->a_sign);
+  tile_registers(regs, A_REGS, w->a_at, tiles[0][0], w->a_sign);
   return true;
 }
 
@@ -136,7 +79,7 @@ static void spread_a(const Wgmma *w, const uint32_t *meta, uint32_t *const regs[
   for (uint32_t row = 0; row < 2 * TILE_ROWS; row++)
     for (uint32_t at = 0; at < TILE_BYTES / 2 / size; at++)
       memcpy(all[row] + element_place(w, meta, row, at) * size, few[row] + at * size, size);
-  pack(to, ALL_A_REGS, w->all_at, all[0], 0);
+  tile_registers(to, ALL_A_REGS, w->all_at, all[0], 0);
 }
 
 // Eight columns of D from column `at` on.
@@ -175,8 +118,8 @@ static void run_product(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *
   bool counts = x->warp->index % GROUP_WARPS == 0; // the four warps read B together
   for (uint32_t at = 0; at < w->columns; at += 8) {
     Tile tile;
-    if (!read_tile(x, i, &m, at, w->sparse ? 32 : 16, counts, tile)) return;
-    pack(right, w->num.b.regs, w->b_at, tile[0], w->b_sign);
+    if (!smem_tile(x, i, &m, at, w->sparse ? 32 : 16, counts, tile)) return;
+    tile_registers(right, w->num.b.regs, w->b_at, tile[0], w->b_sign);
     multiply(x, w, at, p->adds, mask, a, b);
   }
   emu_spend(x, (uint64_t)w->columns * 1024);
@@ -216,16 +159,6 @@ static void commit(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (emu_traced(x)) emu_trace_commit(x, EMU_TRACE_WGMMA);
 }
 
-// The instruction is executed again when other warps have run; it counts once.
-static void again(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  x->counts[i->index].executions--;
-  x->counts[i->index].lanes -= emu_popc(mask);
-  x->pc = i->index;
-  if (emu_traced(x)) emu_trace_spin(x);
-  x->fiber->spin += EMU_SPIN;
-  x->budget = 0;
-}
-
 static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint32_t together = emu_sync_lanes(x, i, mask, i->f);
   if (!together || !in_group(x, i, together)) return;
@@ -234,7 +167,7 @@ static void wait(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuWarp *first = x->warp - x->warp->index % GROUP_WARPS;
   for (int k = 0; k < GROUP_WARPS; k++)
     if (first[k].wgmma_groups < before && !x->sync_lanes) {
-      again(x, i, mask);
+      emu_again(x, i, mask);
       return;
     }
   if (emu_traced(x)) emu_trace_wait_group(x, EMU_TRACE_WGMMA, left, false, false);
@@ -248,16 +181,6 @@ static bool take_registers(Lower *l, const PtxOperand *o, uint32_t count, EmuLoc
   if (!list || o->kind != PTX_ARG_VEC || o->count != count) return false;
   memcpy(to, list, sizeof *to * count);
   return true;
-}
-
-// A register holds elements that follow each other along k.
-static void place_registers(const NumFragment *f, int regs, bool is_b, uint16_t at[][EMU_LANES]) {
-  for (int r = 0; r < regs; r++)
-    for (int l = 0; l < EMU_LANES; l++) {
-      int place = f->lane[l] + f->slot[r * f->per_reg], major = place / f->stride, minor = place % f->stride;
-      int row = is_b ? minor : major, k = is_b ? major : minor;
-      at[r][l] = (uint16_t)(row * TILE_BYTES + k * f->bits / 8);
-    }
 }
 
 static uint32_t sign_of(const PtxOperand *scale, uint8_t type) {
@@ -297,8 +220,8 @@ static bool lower_sparse(Lower *l, const PtxInst *in, NumMma num, Wgmma *w) {
   w->a_bits = (uint8_t)few.a.bits;
   w->selector = (uint8_t)selector->value;
   w->meta = lower_read(l, &in->operands[3]);
-  place_registers(&few.a, A_REGS, false, w->a_at);
-  place_registers(&w->num.a, ALL_A_REGS, false, w->all_at);
+  tile_places(&few.a, A_REGS, false, w->a_at);
+  tile_places(&w->num.a, ALL_A_REGS, false, w->all_at);
   if (selector->value > (w->a_bits == 8 ? 0 : 1))
     return lower_refuse(l, "the sparsity selector is 0%s",
                         w->a_bits == 8 ? " for elements of 8 bits" : " or 1");
@@ -320,8 +243,8 @@ static bool lower_product(Lower *l, const PtxInst *in, EmuInst *out) {
   w->a_sign = sign_of(&rest[4], in->code->type[1]);
   w->b_sign = sign_of(&rest[5], in->code->type[2]);
   if (sparse && !lower_sparse(l, in, num, w)) return false;
-  if (!sparse) place_registers(&w->num.a, A_REGS, false, w->a_at);
-  place_registers(&w->num.b, w->num.b.regs, true, w->b_at);
+  if (!sparse) tile_places(&w->num.a, A_REGS, false, w->a_at);
+  tile_places(&w->num.b, w->num.b.regs, true, w->b_at);
   if (!scales_hold(l, rest) || !turns(l, rest, w)) return false;
   if (!take_registers(l, &o[0], w->columns / 8 * w->d_regs, w->d)) return false;
   if (w->a_in_registers && !take_registers(l, &o[1], A_REGS, w->a)) return false;

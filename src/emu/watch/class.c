@@ -27,6 +27,7 @@ enum {
   CLASS_async_copy = SOL_EMU_CLASS_MEMORY,
   CLASS_mbarrier = SOL_EMU_CLASS_BARRIER,
   CLASS_matrix = SOL_EMU_CLASS_MEMORY,
+  CLASS_tcgen05 = SOL_EMU_CLASS_BARRIER,
   CLASS_texture = SOL_EMU_CLASS_MEMORY,
   CLASS_surface = SOL_EMU_CLASS_MEMORY,
   CLASS_control = SOL_EMU_CLASS_CONTROL,
@@ -71,7 +72,11 @@ SolEmuClass sol_emu_class(const PtxInst *inst) {
   case PTX_OP_MMA:
   case PTX_OP_WMMA_MMA:
   case PTX_OP_WGMMA:
-  case PTX_OP_WGMMA_SP: return SOL_EMU_CLASS_TENSOR;
+  case PTX_OP_WGMMA_SP:
+  case PTX_OP_TCGEN05_MMA: return SOL_EMU_CLASS_TENSOR;
+  case PTX_OP_TCGEN05_LD:
+  case PTX_OP_TCGEN05_ST:
+  case PTX_OP_TCGEN05_CP: return SOL_EMU_CLASS_MEMORY;
   case PTX_OP_WGMMA_FENCE:
   case PTX_OP_WGMMA_COMMIT:
   case PTX_OP_WGMMA_WAIT: return SOL_EMU_CLASS_BARRIER;
