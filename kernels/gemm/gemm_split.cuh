@@ -8,12 +8,7 @@
 #include "gemm/gemm_loop.cuh"
 #include "gemm/gemm_sums.cuh"
 
-INLINE GemmPart gemm_part(GemmShare share) {
-  int apart = share.down * share.across, rank = (int)block_rank();
-  return {share.first / apart, (int)cluster_size() / apart, rank, apart};
-}
-
-template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct GemmSplit {
+template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES, bool SHARES> struct GemmSplit {
   typedef GemmLoop<KIND, A_TURNED, B_TURNED, 128, WIDE, STAGES> Loop;
   typedef GemmSums<WIDE> Sums;
   union Shared {
@@ -37,12 +32,14 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     bool gated = p.end.activation == GEMM_SILU_MUL;
-    GemmShare share = gemm_share(p);
-    GemmPart part = gemm_part(share);
+    int rank = (int)block_rank();
+    GemmShare share = SHARES ? gemm_share(p) : GemmShare{1, 1, 0, 0, rank};
+    int together = share.down * share.across;
+    GemmPart part = {share.first / together, (int)cluster_size() / together, rank, together};
     int64_t steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
     int from = (int)(steps * part.mine / part.count), to = (int)(steps * (part.mine + 1) / part.count);
     int tall = gated && p.swapped ? 64 : 128, wide = gated && !p.swapped ? WIDE / 2 : WIDE;
-    GemmTile t = gemm_tile_at(p, blockIdx.x / (part.count * part.apart), tall * share.down, wide * share.across);
+    GemmTile t = gemm_tile_at(p, blockIdx.x / (cluster_size()), tall * share.down, wide * share.across);
     t.row += share.row * tall, t.column += share.column * wide;
     int2 apart = {gated && p.swapped ? p.n - 64 : 0, gated && !p.swapped ? p.n - WIDE / 2 : 0};
     Loop::start(&s->ring, p, share);
