@@ -98,6 +98,7 @@ static bool launch(const Plan &plan, long m, long n, long k, const Set &s) {
   p.m = (int)m, p.n = (int)n, p.k = (int)k, p.batch = 1;
   p.rows = (int)ceil_div(swapped ? n : m, v.rows * plan.down), p.columns = (int)ceil_div(swapped ? m : n, v.wide * plan.across);
   p.group = 1024 / (v.rows * plan.down);
+  gemm_divide_by(&p, plan.parts);
   long tiles = tiles_of(plan, m, n), clusters = v.split ? tiles : std::min(tiles, (long)v.at_a_time[blocks]);
   CUlaunchAttribute at[2] = {};
   at[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
@@ -134,7 +135,7 @@ template <class F> static double time_of(int calls, F call) {
 }
 
 static std::vector<uint16_t> rows_of(const Set &s, long m, long n) { // all, or the first and the last 16
-  long rows = m * n > 4 << 20 ? std::min(m, 16L) : (m + 1) / 2;
+  long rows = m * n > (checks ? 4 << 20 : 1 << 18) ? std::min(m, 16L) : (m + 1) / 2;
   std::vector<uint16_t> out((size_t)(2 * rows * n));
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaMemcpy(out.data(), s.c, (size_t)(rows * n) * 2, cudaMemcpyDeviceToHost));

@@ -12,7 +12,7 @@
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
   KERNEL __launch_bounds__(GEMM_THREADS(128, per_sm), per_sm)                                                \
       sol_gemm_##kind##_##a##b##_split_##wide##x##stages(const __grid_constant__ GemmTiledParams p) {       \
-    GemmSplit<kind, a, b, wide, stages, true>::run(p);                                                         \
+    GemmSplit<kind, a, b, wide, stages>::run(p);                                                             \
   }
 #define STREAM(kind, bits)                                                                                   \
   KERNEL __launch_bounds__(GEMM_STREAM_THREADS, 1)                                                           \

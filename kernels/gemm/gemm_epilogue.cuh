@@ -8,6 +8,12 @@
 #include "common.cuh"
 #include "gemm/gemm.h"
 
+// x / d.by; x is not negative.
+INLINE int gemm_divide(int x, GemmDivisor d) {
+  int quotient = (int)__umulhi((uint32_t)x, d.inverse); // or one less
+  return quotient + (x - quotient * d.by >= d.by);
+}
+
 // u / (1 + exp(-2 z)), z = sqrt(2 / pi) (u + 0.044715 u^3)
 INLINE float gemm_gelu(float u) {
   float z = u * (0.7978845608f + 0.0356774081f * u * u);

@@ -8,7 +8,7 @@
 #include "gemm/gemm_loop.cuh"
 #include "gemm/gemm_sums.cuh"
 
-template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES, bool SHARES> struct GemmSplit {
+template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct GemmSplit {
   typedef GemmLoop<KIND, A_TURNED, B_TURNED, 128, WIDE, STAGES> Loop;
   typedef GemmSums<WIDE> Sums;
   union Shared {
@@ -33,13 +33,12 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES, bool SHARE
     Shared *s = (Shared *)memory;
     bool gated = p.end.activation == GEMM_SILU_MUL;
     int rank = (int)block_rank();
-    GemmShare share = SHARES ? gemm_share(p) : GemmShare{1, 1, 0, 0, rank};
-    int together = share.down * share.across;
-    GemmPart part = {share.first / together, (int)cluster_size() / together, rank, together};
-    int64_t steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
-    int from = (int)(steps * part.mine / part.count), to = (int)(steps * (part.mine + 1) / part.count);
+    GemmShare share = gemm_share(p);
+    GemmPart part = {share.first >> (share.down + share.across - 2), p.parts, rank, share.down * share.across};
+    int steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
+    int from = gemm_divide(steps * part.mine, p.parts), to = gemm_divide(steps * (part.mine + 1), p.parts);
     int tall = gated && p.swapped ? 64 : 128, wide = gated && !p.swapped ? WIDE / 2 : WIDE;
-    GemmTile t = gemm_tile_at(p, blockIdx.x / (cluster_size()), tall * share.down, wide * share.across);
+    GemmTile t = gemm_tile_at(p, (int)cluster_index(), tall * share.down, wide * share.across);
     t.row += share.row * tall, t.column += share.column * wide;
     int2 apart = {gated && p.swapped ? p.n - 64 : 0, gated && !p.swapped ? p.n - WIDE / 2 : 0};
     Loop::start(&s->ring, p, share);
@@ -48,7 +47,7 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES, bool SHARE
     if (threadIdx.x < GEMM_CONSUMERS) compute(s, p, t, to - from, part, share);
     else {
       typename Loop::Turn turn;
-      if (threadIdx.x == GEMM_CONSUMERS) Loop::produce(&s->ring, p, turn, t, apart, from, to, share);
+      if (gemm_copies(GEMM_CONSUMERS)) Loop::produce(&s->ring, p, turn, t, apart, from, to, share);
       __syncwarp();
       cluster_sync(); // every block's sums are there
     }

@@ -13,6 +13,13 @@ INLINE uint32_t cluster_size(void) {
   return size;
 }
 
+// Which of the grid's clusters, along x.
+INLINE uint32_t cluster_index(void) {
+  uint32_t index;
+  asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(index));
+  return index;
+}
+
 // Where shared memory of the cluster's block `rank` has what is at `address` in one's own.
 INLINE uint32_t cluster_address(uint32_t address, int rank) {
   uint32_t there;
@@ -32,7 +39,9 @@ INLINE float4 cluster_load(uint32_t address, bool there) {
 
 // Which part of k a block has, of how many; its rank in the cluster, and how far apart the ranks are of blocks with the same tile.
 struct GemmPart {
-  int mine, count, rank, apart;
+  int mine;
+  GemmDivisor count;
+  int rank, apart;
 };
 
 // Sums of 128 rows of accumulators by WIDE columns, as they are in C: swapped, the accumulators' rows are C's columns. pitch: so that a
@@ -59,10 +68,10 @@ template <int WIDE> struct GemmSums {
   struct Places {
     int first, last, fours, inverse, skip;
     __device__ __forceinline__ Places(int64_t rows_left, GemmPart part, bool swapped, bool gated) {
-      int across = (swapped ? 128 : WIDE) / (gated ? 2 : 1), rows = (int)min((int64_t)(swapped ? WIDE : 128), rows_left);
+      int across = (swapped ? 128 : WIDE) / (gated ? 2 : 1), rows = (int)max(min((int64_t)(swapped ? WIDE : 128), rows_left), (int64_t)0);
       fours = across / 4, skip = (swapped ? PITCH_SWAPPED : PITCH) - across;
-      inverse = ((1 << 20) + fours - 1) / fours;
-      first = rows * fours * part.mine / part.count, last = rows * fours * (part.mine + 1) / part.count;
+      inverse = (swapped ? (1 << 20) / 32 : ((1 << 20) + WIDE / 4 - 1) / (WIDE / 4)) * (gated ? 2 : 1);
+      first = gemm_divide(rows * fours * part.mine, part.count), last = gemm_divide(rows * fours * (part.mine + 1), part.count);
     }
     __device__ __forceinline__ int row(int four) const { // four / fours, exact of what a tile has
       return four * inverse >> 20;
@@ -86,7 +95,7 @@ template <int WIDE> struct GemmSums {
   template <int MOST> __device__ __forceinline__ void find(uint32_t (&from)[MOST], GemmPart part) {
 #pragma unroll
     for (int i = 0; i < MOST; i++)
-      from[i] = cluster_address(shared_address(at), part.rank + (min(i, part.count - 1) - part.mine) * part.apart);
+      from[i] = cluster_address(shared_address(at), part.rank + (min(i, part.count.by - 1) - part.mine) * part.apart);
   }
 
   // Up to MOST parts, nothing but alpha, and fours that are whole: blocks do nothing else meanwhile, so that every instruction counts. Eight
@@ -104,7 +113,7 @@ template <int WIDE> struct GemmSums {
     for (int q = p.first + (int)threadIdx.x; q < p.last; q += AT_ONCE * GEMM_CONSUMERS) {
       float4 v[AT_ONCE];
 #pragma unroll
-      for (int i = 0; i < AT_ONCE; i++) v[i] = sum(from, p.byte(min(q + i * GEMM_CONSUMERS, p.last - 1)), part.count);
+      for (int i = 0; i < AT_ONCE; i++) v[i] = sum(from, p.byte(min(q + i * GEMM_CONSUMERS, p.last - 1)), part.count.by);
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
         int four = q + i * GEMM_CONSUMERS, r = p.row(four), c = (four - r * p.fours) * 4;
@@ -122,7 +131,7 @@ template <int WIDE> struct GemmSums {
     find(from, part);
 #pragma unroll 1
     for (int four = p.first + (int)threadIdx.x; four < p.last; four += GEMM_CONSUMERS) {
-      float4 v = sum(from, p.byte(four), part.count), up = gated ? sum(from, p.byte(four) + p.fours * 16, part.count) : v;
+      float4 v = sum(from, p.byte(four), part.count.by), up = gated ? sum(from, p.byte(four) + p.fours * 16, part.count.by) : v;
       float sums[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
       int r = p.row(four);
       gemm_finish_four(e, alpha, stores_four, batch, row + r, column + (four - r * p.fours) * 4, n, sums, ups);
@@ -134,8 +143,8 @@ template <int WIDE> struct GemmSums {
                                          bool swapped) {
     bool plain = e->activation == GEMM_LINEAR && e->beta == 0 && !e->bias && !e->residual && n % 4 == 0 && gemm_stores_four(e);
     if (!plain) finish_any(e, m, n, row, column, batch, part, swapped);
-    else if (part.count <= 2) finish_plain<2>(e, m, n, row, column, batch, part, swapped);
-    else if (part.count <= 4) finish_plain<4>(e, m, n, row, column, batch, part, swapped);
+    else if (part.count.by <= 2) finish_plain<2>(e, m, n, row, column, batch, part, swapped);
+    else if (part.count.by <= 4) finish_plain<4>(e, m, n, row, column, batch, part, swapped);
     else finish_plain<GEMM_PARTS>(e, m, n, row, column, batch, part, swapped);
   }
 };
