@@ -165,15 +165,21 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
     else copy<false>(r, p, turn, t, apart, from, to, {1, 1, 0, 0, 0});
   }
 
+  // The same tile so many multiples of 16 bytes further on: an address never carries into a descriptor's upper half.
+  static __device__ __forceinline__ uint64_t further(uint64_t descriptor, uint32_t sixteens) {
+    return descriptor & ~(uint64_t)UINT32_MAX | (uint32_t)descriptor + sixteens;
+  }
+
   // a, b: descriptors of the first stage.
   static __device__ __forceinline__ void multiply(float (&d)[TALL][REGS], uint64_t a, uint64_t b, int stage, bool first) {
+    a = further(a, stage * (A_BYTES / 16)), b = further(b, stage * (B_BYTES / 16));
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < 4; i++) // 32 bytes along k each
 #pragma unroll
       for (int t = 0; t < TALL; t++) {
-        uint64_t of_a = a + (stage * A_BYTES + t * BOX + i * (A_TURNED ? 2048 : 32)) / 16;
-        uint64_t of_b = b + (stage * B_BYTES + i * (B_TURNED ? 2048 : 32)) / 16;
+        uint64_t of_a = further(a, (t * BOX + i * (A_TURNED ? 2048 : 32)) / 16);
+        uint64_t of_b = further(b, i * (B_TURNED ? 2048 : 32) / 16);
         gemm_wgmma<REGS, KIND, A_TURNED, B_TURNED>(d[t], of_a, of_b, !first || i);
       }
     wgmma_commit();

@@ -17,8 +17,8 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
   };
   static_assert(sizeof(Sums) <= STAGES * GEMM_STAGE_BYTES(128, WIDE), "the sums take the stages' place");
 
-  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, GemmPart part, GemmShare share) {
-    int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), thread = threadIdx.x % 128;
+  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, int group, GemmPart part, GemmShare share) {
+    int thread = threadIdx.x % 128;
     typename Loop::Turn turn;
     float d[1][Loop::REGS];
     Loop::consume(&s->ring, d, turn, steps, group, thread, share);
@@ -44,7 +44,8 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
     Loop::start(&s->ring, p, share);
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x < GEMM_CONSUMERS) compute(s, p, t, to - from, part, share);
+    int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0); // the same in all lanes, said so that the compiler knows it
+    if (group < 2) compute(s, p, t, __shfl_sync(~0u, to - from, 0), group, part, share);
     else {
       typename Loop::Turn turn;
       if (gemm_copies(GEMM_CONSUMERS)) Loop::produce(&s->ring, p, turn, t, apart, from, to, share);

@@ -164,7 +164,7 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
     Loop::start(&s->ring, p, share);
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x >= Loop::CONSUMERS) {
+    if (__shfl_sync(~0u, (int)threadIdx.x, 0) >= Loop::CONSUMERS) { // the same in all lanes, said so that the compiler knows it
       if (GEMM_MOVES_REGISTERS(ROWS, PER_SM)) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
       if (gemm_copies(Loop::CONSUMERS)) produce(s, p, tiles, share);
       __syncwarp();

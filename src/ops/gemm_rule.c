@@ -56,7 +56,7 @@ bool gemm_tile_fits(const SolGemm *a, const GemmWay *way) {
 
 // Asked of two kernels, one that fills an SM and one that fills half of it, for all.
 void gemm_ask_clusters(SolContext *ctx, SolDriverKernel *const *loaded) {
-  static const int kernels[] = {GEMM_SPLIT_2_00_160_5, GEMM_SPLIT_2_00_64_4};
+  static const int kernels[] = {GEMM_SPLIT_2_00_160_5, GEMM_SPLIT_2_00_32_5};
   for (int i = 0; i < 2 && ctx->backend == SOL_BACKEND_CUDA && ctx->cc >= 90; i++)
     for (uint32_t size = 1; size <= OPS_CLUSTER && loaded[kernels[i]]; size++) {
       SolDriverLaunch l = {.kernel = loaded[kernels[i]],
