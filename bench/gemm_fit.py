@@ -70,7 +70,7 @@ class Plan:
 
 class Row:
     def __init__(self, measured, per_sm):
-        self.shape = measured["m"], measured["n"], measured["k"]
+        self.shape = measured["m"], measured["n"], measured["k"] * measured.get("bytes", 2) // 2  # fp8: as bf16 of half the k
         self.cublas, self.copy = measured["cublas"], measured["copy"]
         self.plans = [Plan(name, us, self.shape, per_sm) for name, us in measured["us"].items() if name.split("/")[0] in per_sm]
         self.best = min(p.us for p in self.plans)

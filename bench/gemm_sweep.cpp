@@ -264,7 +264,7 @@ static int time_shape(long m, long n, long k, const std::string &only, char *poo
     size_t from = (size_t)i * half % (room - half) / 256 * 256;
     CHECK(cudaMemcpyAsync(pool + room + from % (room / 2), pool + from, half, cudaMemcpyDeviceToDevice, stream));
   });
-  printf("{\"m\":%ld,\"n\":%ld,\"k\":%ld,\"cublas\":%.2f,\"copy\":%.2f,\"us\":{", m, n, k, peer, copied);
+  printf("{\"m\":%ld,\"n\":%ld,\"k\":%ld,\"bytes\":%d,\"cublas\":%.2f,\"copy\":%.2f,\"us\":{", m, n, k, size, peer, copied);
   const char *comma = "";
   for (const Plan &plan : plans_of(m, n, k, only)) {
     for (int i = 0; i < std::max(checks, 1); i++) wrong += !is_right(plan, m, n, k, sets[0], want);
