@@ -22,7 +22,7 @@ typedef struct GemmEpilogue {
   int activation, out_kind, bias_kind;
 } GemmEpilogue;
 
-// What is divided by, and 2^32 over it, rounded down: 32-bit divisions before the first copy take a microsecond of a call together.
+// What is divided by, and 2^32 over it, rounded down: divisions, one after another, would come before the first copy.
 typedef struct GemmDivisor {
   int by;
   uint32_t inverse;
