@@ -16,8 +16,8 @@ SMS = 132
 # Clusters of 1 to 8 blocks that run at a time, as gemm_sweep prints: one block to an SM, and two.
 AT_A_TIME = {1: [132, 66, 39, 30, 22, 17, 15, 15], 2: [264, 132, 79, 62, 47, 39, 32, 30]}
 FAR = 1.5  # plans that are so many times slower than the best do not count
-START = {"mma_ghz": 1.92, "shared_rate": 134, "l2_rate": 96, "l2_one_rate": 150, "l2_more": 0.7, "empty_more": 0.1, "step_ns": 9, "dram_tb": 3.58,
-         "call_us": 3.0, "end_us": 1.82, "parts_us": 2.26, "sums_us": 2.48, "overlap": 3.7}
+START = {"mma_ghz": 1.61, "shared_rate": 144, "l2_rate": 93, "l2_one_rate": 108, "l2_more": 0.856, "empty_more": 0.0268, "step_ns": 3, "dram_tb": 3.76,
+         "call_us": 3.13, "end_us": 1.99, "cluster_us": 0.373, "parts_us": 1.13, "sums_us": 0.478, "overlap": 5.5}
 
 
 def ceil_div(a, b):
@@ -54,7 +54,7 @@ class Plan:
         self.turns, self.busy = ceil_div(tiles, at_a_time), min(blocks, SMS) / SMS
         self.blocks, self.steps = per_sm if size > 1 else blocks / min(blocks, SMS), self.turns * ceil_div(ceil_div(k, 64), self.parts)
         self.more = next(x for bytes, x in ((128, 0), (64, 0.5), (32, 0.75), (1, 0.9)) if 2 * k % bytes == 0)
-        self.read = 128 * (self.rows / across + self.wide / down)
+        self.shares, self.read = down * across > 1, 128 * (self.rows / across + self.wide / down)
         self.bytes = 2 * (m * k + n * k + m * n)
         self.empty = 1 - m * n / (tiles * down * across * self.rows * self.wide)
 
@@ -65,12 +65,12 @@ class Plan:
                                   read / c["l2_rate"] * self.busy, read / c["l2_one_rate"]) * (1 + c["empty_more"] * self.empty) + c["step_ns"]
         area = self.rows * self.wide
         sums = c["parts_us"] + c["sums_us"] * area / 16384 * (self.parts - 1) / self.parts if self.parts > 1 else 0
-        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + self.turns * (c["end_us"] * max(self.rows, 128) * self.wide / 32768 + sums)
+        return norm(self.steps * step * 1e-3, self.bytes / c["dram_tb"] * 1e-6) + c["call_us"] + c["cluster_us"] * self.shares + self.turns * (c["end_us"] * max(self.rows, 128) * self.wide / 32768 + sums)
 
 
 class Row:
     def __init__(self, measured, per_sm):
-        self.shape = measured["m"], measured["n"], measured["k"]
+        self.shape = measured["m"], measured["n"], measured["k"] * measured.get("bytes", 2) // 2  # fp8: as bf16 of half the k
         self.cublas, self.copy = measured["cublas"], measured["copy"]
         self.plans = [Plan(name, us, self.shape, per_sm) for name, us in measured["us"].items() if name.split("/")[0] in per_sm]
         self.best = min(p.us for p in self.plans)

@@ -22,6 +22,17 @@ typedef struct GemmEpilogue {
   int activation, out_kind, bias_kind;
 } GemmEpilogue;
 
+// What is divided by, and 2^32 over it, rounded down: divisions, one after another, would come before the first copy.
+typedef struct GemmDivisor {
+  int by;
+  uint32_t inverse;
+} GemmDivisor;
+
+static inline GemmDivisor gemm_divisor(int by) {
+  GemmDivisor d = {by, by == 1 ? UINT32_MAX : (uint32_t)((UINT64_C(1) << 32) / (uint32_t)by)};
+  return d;
+}
+
 // gemm_wgmma.cuh, gemm_split.cuh
 typedef struct GemmTiledParams {
   GemmMap a, b, c;
@@ -30,7 +41,15 @@ typedef struct GemmTiledParams {
   int rows, columns, group; // clusters' tiles down and across; rows of them that go together
   int down, across;         // blocks of a cluster below each other and side by side, 1 or 2 each, whose tiles have operands in common
   int swapped;              // a is the map of B and b that of A: a tile's rows are C's columns
+  GemmDivisor each, band, height, tail, parts; // gemm_divide_by
 } GemmTiledParams;
+
+// Clusters' tiles of a matrix; of `group` rows of them; rows of those, and of the last ones; blocks that share out k. After rows, columns and group.
+static inline void gemm_divide_by(GemmTiledParams *p, int parts) {
+  p->each = gemm_divisor(p->rows * p->columns), p->band = gemm_divisor(p->group * p->columns);
+  p->height = gemm_divisor(p->group), p->tail = gemm_divisor(p->rows % p->group ? p->rows % p->group : p->group);
+  p->parts = gemm_divisor(parts);
+}
 
 // gemm_any.cuh: element (i, j) of A is at i * a_down + j * a_across.
 typedef struct GemmAnyParams {

@@ -8,6 +8,12 @@
 #include "common.cuh"
 #include "gemm/gemm.h"
 
+// x / d.by; x is not negative.
+INLINE int gemm_divide(int x, GemmDivisor d) {
+  int quotient = (int)__umulhi((uint32_t)x, d.inverse); // or one less
+  return quotient + (x - quotient * d.by >= d.by);
+}
+
 // u / (1 + exp(-2 z)), z = sqrt(2 / pi) (u + 0.044715 u^3)
 INLINE float gemm_gelu(float u) {
   float z = u * (0.7978845608f + 0.0356774081f * u * u);
@@ -133,6 +139,12 @@ INLINE void gemm_finish_one(const GemmEpilogue *e, int64_t batch, int64_t row, i
   store_one(e->c, batch * e->c_batch_stride + row * e->c_stride + column, e->out_kind, f);
 }
 
+// Four elements at once.
+INLINE void gemm_store_four(char *to, int kind, float a, float b, float c, float d) {
+  if (kind == KIND_FP32) *(float4 *)to = make_float4(a, b, c, d);
+  else *(uint2 *)to = make_uint2(narrow2(a, b, kind), narrow2(c, d, kind));
+}
+
 // Whether four elements of C from a multiple of four columns on can be stored at once.
 INLINE bool gemm_stores_four(const GemmEpilogue *e) {
   int64_t size = e->out_kind == KIND_FP32 ? 4 : 2;
@@ -166,10 +178,8 @@ INLINE void gemm_finish_four(const GemmEpilogue *e, float alpha, bool at_once, i
     for (int i = 0; i < 4; i++) f[i] = gemm_activate(f[i], e->activation);
   if (e->residual)
     gemm_add_four(f, e->residual, batch * e->residual_batch_stride + row * e->residual_stride + column, e->out_kind, 1, left);
-  if (at_once && column + 3 < n) {
-    if (e->out_kind == KIND_FP32) *(float4 *)((float *)e->c + at) = make_float4(f[0], f[1], f[2], f[3]);
-    else *(uint2 *)((uint16_t *)e->c + at) = make_uint2(narrow2(f[0], f[1], e->out_kind), narrow2(f[2], f[3], e->out_kind));
-  } else
+  if (at_once && column + 3 < n) gemm_store_four((char *)e->c + at * (e->out_kind == KIND_FP32 ? 4 : 2), e->out_kind, f[0], f[1], f[2], f[3]);
+  else
 #pragma unroll
     for (int i = 0; i < 4; i++)
       if (column + i < n) store_one(e->c, at + i, e->out_kind, f[i]);

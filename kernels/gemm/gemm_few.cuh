@@ -253,7 +253,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     for (int i = 0; i < GEMM_PARTS; i += 4) { // four loads are under way at a time
       float4 of[4];
 #pragma unroll
-      for (int j = 0; j < 4; j++) of[j] = cluster_load(shared_address(at), i + j, i + j < parts);
+      for (int j = 0; j < 4; j++) of[j] = cluster_load(cluster_address(shared_address(at), min(i + j, parts - 1)), i + j < parts);
 #pragma unroll
       for (int j = 0; j < 4; j++) add(all, of[j]);
     }

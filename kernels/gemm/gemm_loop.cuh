@@ -8,7 +8,7 @@
 #ifndef SOL_KERNELS_GEMM_LOOP_CUH
 #define SOL_KERNELS_GEMM_LOOP_CUH
 
-#include "gemm/gemm.h"
+#include "gemm/gemm_epilogue.cuh"
 #include "gemm/gemm_mma.cuh"
 
 // As cluster_sync, without order of memory: a release would wait for stores to global memory.
@@ -18,6 +18,15 @@ INLINE void cluster_meet(void) {
 
 // Tests alone: what is left out or wrong, to see it noticed.
 enum { GEMM_RIGHT = 0, GEMM_NO_WAIT, GEMM_WRONG_PHASE, GEMM_WRONG_DESCRIPTOR, GEMM_EARLY_RELEASE };
+
+// Whether this is the thread that copies: one of the first warp behind the consumers, chosen so that the compiler knows that it is one. What
+// goes into a tensor copy then takes no loop over the lanes that may differ in it.
+INLINE bool gemm_copies(int consumers) {
+  uint32_t chosen = 0;
+  if (__shfl_sync(~0u, (int)threadIdx.x / 32, 0) == consumers / 32)
+    asm volatile("{\n.reg .pred is;\nelect.sync _|is, 0xffffffff;\nselp.u32 %0, 1, 0, is;\n}" : "=r"(chosen));
+  return chosen;
+}
 
 INLINE bool gemm_gated(const GemmTiledParams &p) {
   return p.end.activation == GEMM_SILU_MUL;
@@ -30,10 +39,11 @@ struct GemmTile {
 
 // Tiles of `tall` by `wide` go down `group` rows, then to the next column, so that what runs at a time is nearly square.
 INLINE GemmTile gemm_tile_at(const GemmTiledParams &p, int index, int tall, int wide) {
-  int each = p.rows * p.columns, in_batch = index % each;
-  int band = p.group * p.columns, first = in_batch / band * p.group, in_band = in_batch % band;
-  int height = min(p.rows - first, p.group);
-  return {(first + in_band % height) * tall, in_band / height * wide, index / each};
+  int batch = gemm_divide(index, p.each), in_batch = index - batch * p.each.by;
+  int band = gemm_divide(in_batch, p.band), first = band * p.group, in_band = in_batch - band * p.band.by;
+  GemmDivisor height = p.rows - first < p.group ? p.tail : p.height;
+  int column = gemm_divide(in_band, height);
+  return {(first + in_band - column * height.by) * tall, column * wide, batch};
 }
 
 // The blocks of a cluster that have operands in common, 1 or 2 below each other and 1 or 2 side by side, this one's place among them, and
@@ -128,34 +138,48 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
 
   // Steps `from` to `to` of a tile. apart: of A and of B. Boxes outside of A or B, which tensor copies fill with zeros, more slowly than they
   // copy, are left as they are once there is anything in their place: no result that is stored depends on them.
-  static __device__ __forceinline__ void produce(Ring *r, const GemmTiledParams &p, Turn &turn, GemmTile t, int2 apart, int from, int to,
-                                                 GemmShare share) {
+  template <bool SHARED>
+  static __device__ __forceinline__ void copy(Ring *r, const GemmTiledParams &p, Turn &turn, GemmTile t, int2 apart, int from, int to, GemmShare share) {
     int beside = share.beside(), below = share.below(), across = gemm_gated(p) ? 2 * p.n : p.n;
     int2 sizes = p.swapped ? make_int2(across, p.m) : make_int2(p.m, across);
     int inside = bytes_inside(t, apart, sizes);
+#pragma unroll 1
     for (int step = from; step < to; step++, turn.next()) {
       uint64_t *full = &r->full[turn.stage];
       int k = step * DEEP;
       barrier_wait(&r->empty[turn.stage], turn.parity ^ 1);
       barrier_expect(full, turn.again ? inside : A_BYTES + B_BYTES);
       boxes_of_a(share, t.row, apart.x, [&](int place, int row) {
-        if (!turn.again || row < sizes.x) load(r->a[turn.stage] + place, &p.a, full, A_TURNED ? row : k, A_TURNED ? k : row, t.batch, beside, share.across == 1);
+        if (!turn.again || row < sizes.x) load(r->a[turn.stage] + place, &p.a, full, A_TURNED ? row : k, A_TURNED ? k : row, t.batch, beside, !SHARED || share.across == 1);
       });
       boxes_of_b(share, t.column, apart.y, [&](int place, int column) {
-        if (!turn.again || column < sizes.y) load(r->b[turn.stage] + place, &p.b, full, B_TURNED ? column : k, B_TURNED ? k : column, t.batch, below, share.down == 1);
+        if (!turn.again || column < sizes.y) load(r->b[turn.stage] + place, &p.b, full, B_TURNED ? column : k, B_TURNED ? k : column, t.batch, below, !SHARED || share.down == 1);
       });
     }
   }
 
+  // One thread waits for each copy's place and then issues it, which small tiles may take less time to multiply than.
+  static __device__ __forceinline__ void produce(Ring *r, const GemmTiledParams &p, Turn &turn, GemmTile t, int2 apart, int from, int to,
+                                                 GemmShare share) {
+    if (share.reached() > 1) copy<true>(r, p, turn, t, apart, from, to, share);
+    else copy<false>(r, p, turn, t, apart, from, to, {1, 1, 0, 0, 0});
+  }
+
+  // The same tile so many multiples of 16 bytes further on: an address never carries into a descriptor's upper half.
+  static __device__ __forceinline__ uint64_t further(uint64_t descriptor, uint32_t sixteens) {
+    return descriptor & ~(uint64_t)UINT32_MAX | (uint32_t)descriptor + sixteens;
+  }
+
   // a, b: descriptors of the first stage.
   static __device__ __forceinline__ void multiply(float (&d)[TALL][REGS], uint64_t a, uint64_t b, int stage, bool first) {
+    a = further(a, stage * (A_BYTES / 16)), b = further(b, stage * (B_BYTES / 16));
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < 4; i++) // 32 bytes along k each
 #pragma unroll
       for (int t = 0; t < TALL; t++) {
-        uint64_t of_a = a + (stage * A_BYTES + t * BOX + i * (A_TURNED ? 2048 : 32)) / 16;
-        uint64_t of_b = b + (stage * B_BYTES + i * (B_TURNED ? 2048 : 32)) / 16;
+        uint64_t of_a = further(a, (t * BOX + i * (A_TURNED ? 2048 : 32)) / 16);
+        uint64_t of_b = further(b, i * (B_TURNED ? 2048 : 32) / 16);
         gemm_wgmma<REGS, KIND, A_TURNED, B_TURNED>(d[t], of_a, of_b, !first || i);
       }
     wgmma_commit();

@@ -8,11 +8,6 @@
 #include "gemm/gemm_loop.cuh"
 #include "gemm/gemm_sums.cuh"
 
-INLINE GemmPart gemm_part(GemmShare share) {
-  int apart = share.down * share.across, rank = (int)block_rank();
-  return {share.first / apart, (int)cluster_size() / apart, rank, apart};
-}
-
 template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct GemmSplit {
   typedef GemmLoop<KIND, A_TURNED, B_TURNED, 128, WIDE, STAGES> Loop;
   typedef GemmSums<WIDE> Sums;
@@ -22,8 +17,8 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
   };
   static_assert(sizeof(Sums) <= STAGES * GEMM_STAGE_BYTES(128, WIDE), "the sums take the stages' place");
 
-  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, GemmPart part, GemmShare share) {
-    int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0), thread = threadIdx.x % 128;
+  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, int group, GemmPart part, GemmShare share) {
+    int thread = threadIdx.x % 128;
     typename Loop::Turn turn;
     float d[1][Loop::REGS];
     Loop::consume(&s->ring, d, turn, steps, group, thread, share);
@@ -37,21 +32,23 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     bool gated = p.end.activation == GEMM_SILU_MUL;
+    int rank = (int)block_rank();
     GemmShare share = gemm_share(p);
-    GemmPart part = gemm_part(share);
-    int64_t steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
-    int from = (int)(steps * part.mine / part.count), to = (int)(steps * (part.mine + 1) / part.count);
+    GemmPart part = {share.first >> (share.down + share.across - 2), p.parts, rank, share.down * share.across};
+    int steps = (p.k + Loop::DEEP - 1) / Loop::DEEP;
+    int from = gemm_divide(steps * part.mine, p.parts), to = gemm_divide(steps * (part.mine + 1), p.parts);
     int tall = gated && p.swapped ? 64 : 128, wide = gated && !p.swapped ? WIDE / 2 : WIDE;
-    GemmTile t = gemm_tile_at(p, blockIdx.x / (part.count * part.apart), tall * share.down, wide * share.across);
+    GemmTile t = gemm_tile_at(p, (int)cluster_index(), tall * share.down, wide * share.across);
     t.row += share.row * tall, t.column += share.column * wide;
     int2 apart = {gated && p.swapped ? p.n - 64 : 0, gated && !p.swapped ? p.n - WIDE / 2 : 0};
     Loop::start(&s->ring, p, share);
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x < GEMM_CONSUMERS) compute(s, p, t, to - from, part, share);
+    int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0); // the same in all lanes, said so that the compiler knows it
+    if (group < 2) compute(s, p, t, __shfl_sync(~0u, to - from, 0), group, part, share);
     else {
       typename Loop::Turn turn;
-      if (threadIdx.x == GEMM_CONSUMERS) Loop::produce(&s->ring, p, turn, t, apart, from, to, share);
+      if (gemm_copies(GEMM_CONSUMERS)) Loop::produce(&s->ring, p, turn, t, apart, from, to, share);
       __syncwarp();
       cluster_sync(); // every block's sums are there
     }

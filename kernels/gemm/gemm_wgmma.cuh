@@ -29,8 +29,8 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
 
   // The cluster's first tile, and how many tiles on its next one is.
   static __device__ __forceinline__ int2 turns(GemmShare share) {
-    int size = share.down * share.across;
-    return {(int)blockIdx.x / size, (int)gridDim.x / size};
+    int shift = share.down + share.across - 2;
+    return {(int)blockIdx.x >> shift, (int)gridDim.x >> shift};
   }
 
   static __device__ __forceinline__ int2 apart(const GemmTiledParams &p) {
@@ -164,9 +164,9 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
     Loop::start(&s->ring, p, share);
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x >= Loop::CONSUMERS) {
+    if (__shfl_sync(~0u, (int)threadIdx.x, 0) >= Loop::CONSUMERS) { // the same in all lanes, said so that the compiler knows it
       if (GEMM_MOVES_REGISTERS(ROWS, PER_SM)) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-      if (threadIdx.x == Loop::CONSUMERS) produce(s, p, tiles, share);
+      if (gemm_copies(Loop::CONSUMERS)) produce(s, p, tiles, share);
       __syncwarp();
     } else {
       if (GEMM_MOVES_REGISTERS(ROWS, PER_SM)) asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");

@@ -110,6 +110,7 @@ static SolStatus specialised(const LadderCall *call, SolError *err) {
   if (status) return status;
   p.rows = p.m / (int)(128 * size), p.columns = p.n / 256, p.group = 8 / (int)size, p.down = (int)size,
   p.across = 1;
+  gemm_divide_by(&p, 1);
   clusters = (uint32_t)p.rows * (uint32_t)p.columns;
   if (call->rung->x > 0 && clusters > most) clusters = most ? most : 1;
   LadderGrid grid = {.grid = {clusters * size},

@@ -107,6 +107,7 @@ static SolStatus launch_tiled(SolContext *ctx, const SolGemm *a, const GemmPlan 
                        .swapped = way->swapped};
   SolStatus status = make_maps(ctx, a, plan, &p);
   if (status) return status;
+  gemm_divide_by(&p, way->parts);
   int64_t clusters = v->split || plan->tiles < plan->at_a_time ? plan->tiles : plan->at_a_time;
   OpsLaunch l = {.kernel = way->kernel,
                  .grid = {(uint32_t)(clusters * size), 1, 1},

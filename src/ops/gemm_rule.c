@@ -56,7 +56,7 @@ bool gemm_tile_fits(const SolGemm *a, const GemmWay *way) {
 
 // Asked of two kernels, one that fills an SM and one that fills half of it, for all.
 void gemm_ask_clusters(SolContext *ctx, SolDriverKernel *const *loaded) {
-  static const int kernels[] = {GEMM_SPLIT_2_00_160_5, GEMM_SPLIT_2_00_64_4};
+  static const int kernels[] = {GEMM_SPLIT_2_00_160_5, GEMM_SPLIT_2_00_32_5};
   for (int i = 0; i < 2 && ctx->backend == SOL_BACKEND_CUDA && ctx->cc >= 90; i++)
     for (uint32_t size = 1; size <= OPS_CLUSTER && loaded[kernels[i]]; size++) {
       SolDriverLaunch l = {.kernel = loaded[kernels[i]],
@@ -96,15 +96,14 @@ GemmPlan gemm_plan(const SolContext *ctx, const SolGemm *a, GemmWay way) {
 
 // Fitted by bench/gemm_fit.py to what bench/gemm_sweep.cpp measured on an H200, for all kernels alike. Bytes a nanosecond and SM: into shared
 // memory, of L2 where every SM reads, of L2 by one SM; how much more lines beyond one cost L2, and what of a tile is outside of C.
-static const double mma_ghz = 1.65, shared_rate = 144, l2_rate = 93.9, l2_one_rate = 101, l2_more = 0.859,
-                    empty_more = 0.0946;
-// TB/s of DRAM; microseconds of a call, of a tile's end for 16384 elements of a warpgroup.
-static const double dram_tb = 3.65, call_us = 2.9, end_us = 1.96;
-// Nanoseconds of a step besides; microseconds of adding up the parts of k at all, and for 16384 elements. Of 120 triples the best over three sweeps
-// (gemm-sweep-clusters, -shared and -again of 2026-11-17 in bench/results).
-static const double step_ns = 20, parts_us = 1, sums_us = 1;
+static const double mma_ghz = 1.61, shared_rate = 144, l2_rate = 93, l2_one_rate = 108, l2_more = 0.856,
+                    empty_more = 0.0268;
+// TB/s of DRAM; microseconds of a call, of a tile's end for 16384 elements of a warpgroup, of blocks that share operands until all are there.
+static const double dram_tb = 3.76, call_us = 3.13, end_us = 1.99, cluster_us = 0.373;
+// Nanoseconds of a step besides; microseconds of adding up the parts of k at all, and for 16384 elements.
+static const double step_ns = 3, parts_us = 1.13, sums_us = 0.478;
 // What overlaps takes a little longer than the longest: the norm of this order.
-static const double overlap = 5.26;
+static const double overlap = 5.5;
 
 // L2's lines of 128 bytes beyond one that a row's 128 bytes are in, on average over rows `bytes` apart.
 static double more_lines(int64_t bytes) {
@@ -154,7 +153,8 @@ double gemm_estimate(const SolContext *ctx, const SolGemm *a, const GemmPlan *p)
   double time =
       norm(steps_of(a, p) * step_of(a, p, each, sms / ctx->sms) * 1e-3, bytes_of(a) / dram_tb * 1e-6);
   double sums = parts > 1 ? parts_us + sums_us * area / 16384 * (parts - 1) / parts : 0;
-  return time + call_us + turns * (end_us * area / GEMM_GROUPS(v->rows) / 16384 + sums);
+  double meeting = p->way.down * p->way.across > 1 ? cluster_us : 0;
+  return time + call_us + meeting + turns * (end_us * area / GEMM_GROUPS(v->rows) / 16384 + sums);
 }
 
 // More blocks than two for each place gain nothing.

@@ -48,6 +48,7 @@ int main(int argc, char **argv) {
   make_map(encode, &p.c, c, 4, N, M, 64);
   p.end.c = c, p.end.c_stride = N, p.end.alpha = 1;
   p.m = M, p.n = N, p.k = K, p.batch = 1, p.rows = 2, p.columns = 2, p.group = 2, p.down = CLUSTER, p.across = 1;
+  gemm_divide_by(&p, 1);
   CHECK(!cudaFuncSetAttribute(kernels[broken], cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
