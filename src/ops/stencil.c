@@ -22,6 +22,10 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/stencil/stencil.def"
 };
 
+// Of the last kernel, by tensor cores: its stages, and results of 4 bytes.
+enum { TENSOR_SHARED = 88 << 10 };
+static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_COUNT - 1] = TENSOR_SHARED};
+
 static SolDtype out_of(const SolStencil *a) {
   return ops_or(a->out_dtype, a->dtype);
 }
@@ -116,65 +120,41 @@ static bool split_coefficients(const SolStencil *a, StencilTensorParams *p) {
   return true;
 }
 
-// Sets what a tile of `strips` times 16 rows and `chunks` times 8 columns needs. Returns its bytes of shared memory.
-static int64_t tensor_shape(const SolStencil *a, StencilTensorParams *p, int strips, int chunks) {
-  int groups = p->row_mask < 0 ? 1 : TENSOR_ROWS >> p->group_bits, out = ops_size(out_of(a));
-  p->strips = strips, p->chunks = chunks;
-  p->rows = p->row_mask < 0 ? strips * TENSOR_ROWS : (int32_t)a->m;
-  p->columns = groups * chunks * TENSOR_COLUMNS;
-  p->across = ops_ceil_div(a->n, p->columns);
-  p->down = ops_ceil_div(a->m, p->rows);
-  p->whole = p->across == 1 && p->row_mask < 0;
-  // An odd number of 16 bytes from row to row: eight rows lie in different banks.
-  p->x_pitch = ((chunks + (p->whole ? 1 : 2)) | 1) * 16;
-  p->y_pitch = p->across == 1 && p->y_stride == a->n ? 0 : ((p->columns * out + 30) / 16 | 1) * 16;
-  p->y_place = (strips + 1) * TENSOR_ROWS * p->x_pitch + 16;
-  if (!p->y_pitch) return p->y_place + p->rows * a->n * out + 32;
-  int64_t rows = p->row_mask < 0 ? p->rows : p->row_mask + 1; // what is beyond the last row is written, too
-  return p->y_place + rows * p->y_pitch;
-}
-
-// The tile that takes the fewest chunks in and out, in all blocks.
-static uint32_t choose_tensor_tile(const SolStencil *a, StencilTensorParams *p) {
-  enum { UNITS = 64, SHARED = 47 << 10, MOST_STRIPS = 8 };
-  int64_t chunks = ops_ceil_div(a->n, TENSOR_COLUMNS), least = INT64_MAX, shared = 0;
-  StencilTensorParams best = *p;
-  for (int i = 1; i <= (p->row_mask < 0 ? MOST_STRIPS : 1); i++) {
-    int64_t across = p->row_mask < 0 ? ops_ceil_div(chunks, UNITS / i) : 1;
-    int c = (int)(p->row_mask < 0 ? ops_ceil_div(chunks, across)
-                                  : cpu_min(UNITS, ops_ceil_div(chunks, TENSOR_ROWS >> p->group_bits)));
-    int strips = p->row_mask < 0 ? (int)cpu_min(UNITS / c, ops_ceil_div(a->m, TENSOR_ROWS)) : 1;
-    int64_t bytes;
-    while ((bytes = tensor_shape(a, p, strips, c)) > SHARED) strips > 1 ? strips-- : c--;
-    int64_t cost =
-        p->across * p->down *
-        ((strips * TENSOR_ROWS + 2 * p->radius) * (c + (p->whole ? 0 : 2)) + 2 * strips * TENSOR_ROWS * c);
-    if (cost < least) least = cost, best = *p, shared = bytes;
+// How strips are cut into units of rows: blocks are to have equally many, and few rows are to be read twice.
+static void cut_rows(const SolStencil *a, StencilTensorParams *p, int64_t blocks) {
+  enum { MOST_TURNS = 8 }; // units that a block has one after another
+  int64_t groups = ops_ceil_div(a->m, TENSOR_ROWS), least = INT64_MAX;
+  for (int64_t turns = 1; turns <= MOST_TURNS; turns++) {
+    int64_t segments = cpu_min(turns * blocks / p->strips, groups);
+    if (segments < 1) segments = 1;
+    int64_t each = ops_ceil_div(groups, segments), units = p->strips * ops_ceil_div(groups, each);
+    int64_t cost = ops_ceil_div(units, blocks) * (each + 1);
+    if (cost < least) least = cost, p->rows = (int32_t)(each * TENSOR_ROWS), p->units = units;
   }
-  *p = best;
-  return (uint32_t)shared;
 }
 
-// False: not for these arguments.
-static bool plan_tensor(const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
+// Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
+static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
+  enum { WARP_COLUMNS = 2 * TENSOR_COLUMNS, MOST_WARPS = STENCIL_THREADS / 32, SM_WARPS = 16, SHARED = 220 << 10 };
   if (a->m == 1 || !split_coefficients(a, p)) return false;
-  p->row_mask = -1;
-  if (a->m <= TENSOR_ROWS / 2) { // few rows: several pieces of them below each other
-    while (1 << p->group_bits < a->m) p->group_bits++;
-    p->row_mask = (1 << p->group_bits) - 1;
-  }
-  l->shared = choose_tensor_tile(a, p);
-  if (p->x_stride > INT32_MAX / 2 / (p->rows + 2 * TENSOR_ROWS))
-    return false; // offsets within a tile are 32 bits wide
-  p->x_row = (int32_t)(p->x_stride * 2);
-  // Rows above and below a tile are read twice, and are to be in L2 still.
-  enum { PANEL = 8 << 20 };
-  p->panel = PANEL / (p->rows * (int64_t)p->columns * (ops_size(out_of(a)) + 2)) + 1;
-  if (p->panel > p->across) p->panel = p->across;
-  p->staged = elementwise_divider32((uint32_t)(p->chunks + (p->whole ? 0 : 2)));
-  p->step_lines = (int32_t)((uint32_t)STENCIL_THREADS / p->staged.by);
-  p->step_chunks = (int32_t)((uint32_t)STENCIL_THREADS % p->staged.by);
-  ops_grid(l->grid, (uint64_t)(p->across * p->down), 1);
+  int size = ops_size(a->dtype), out = ops_size(out_of(a));
+  p->strips = ops_ceil_div(a->n, MOST_WARPS * WARP_COLUMNS);
+  int64_t warps = ops_ceil_div(ops_ceil_div(a->n, p->strips), WARP_COLUMNS);
+  p->columns = (int32_t)(warps * WARP_COLUMNS);
+  p->strips = ops_ceil_div(a->n, p->columns);
+  // An odd number of 16 bytes from row to row: eight rows lie in different banks.
+  p->chunks = p->columns * size / 16 + 3;
+  p->x_pitch = p->chunks * 16;
+  p->y_pitch = p->columns * out + 16;
+  p->stage_bytes = TENSOR_ROWS * p->x_pitch;
+  p->y_place = TENSOR_RING * p->stage_bytes;
+  p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
+  p->odd = ops_align(a->x, p->x_stride * size, a->m) < 4;
+  l->shared = (uint32_t)(p->y_place + TENSOR_ROWS * p->y_pitch);
+  l->block = (uint32_t)warps * 32;
+  int64_t of_sm = cpu_min(SM_WARPS / warps, SHARED / (l->shared + 2048)), blocks = of_sm * ctx->sms;
+  cut_rows(a, p, blocks);
+  l->grid[0] = (uint32_t)cpu_min(p->units, blocks);
   return true;
 }
 
@@ -210,8 +190,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   // Radii up to 2 and aligned rows are faster without: fewer instructions there.
   OpsLaunch by_tensor = {
       .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
-  if (size == 2 && a->radius > 2 && !wide && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
-      plan_tensor(a, &t, &by_tensor))
+  const char *path = getenv("SOL_STENCIL");
+  bool try = path ? *path == 't' : !wide;
+  if (size == 2 && try && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
+      plan_tensor(ctx, a, &t, &by_tensor))
     return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
@@ -291,4 +273,5 @@ const OpsDef ops_stencil = {
     .slack = 64, // up to 33 products, each rounded, of either sign
     OPS_CASES(shapes, bench),
     OPS_KERNELS("stencil", kernel_names),
+    .shared = kernel_shared,
 };
