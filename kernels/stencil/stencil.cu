@@ -6,6 +6,7 @@
 #include "funnel.cuh"
 #include "stencil.h"
 #include "stencil_tensor.cuh"
+#include "stencil_walk.cuh"
 
 // Constants of a kernel, as literals.
 typedef struct StencilShape {
@@ -402,5 +403,5 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
   KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows, layout)) name(const __grid_constant__ StencilParams p) { \
     stencil((StencilShape){size, radius, rows, layout, (layout) == STENCIL_WIDE, STENCIL_OF_THREAD(size, layout)}, &p);   \
   }
-#define STENCIL_BY_TENSOR(name) // stencil_tensor.cuh
+#define STENCIL_WALKS(name, size, radius) // stencil_tensor.cuh, stencil_walk.cuh
 #include "stencil.def"

@@ -6,9 +6,10 @@ enum {
   STENCIL_THREADS = 256, // eight warps, below each other where there are rows for all of them
   STENCIL_COLUMNS = 4,   // of a thread where rows are not whole vectors
   STENCIL_SHORT = 64,    // the longest row that STENCIL_NARROW takes
-  TENSOR_ROWS = 16,      // of what a warp computes at once with tensor cores
+  WALK_ROWS = 16,      // of a stage
   TENSOR_COLUMNS = 16,
   TENSOR_RING = 8, // stages of 16 rows in shared memory
+  WALK_RING = 3,   // of fp32
   STENCIL_PIECES = 3,   // of a coefficient, at most
   STENCIL_DISTANCES = 9 // from the centre on
 };
@@ -19,7 +20,7 @@ typedef enum StencilLayout { // of a thread's columns
   STENCIL_NARROW, // one, and the next thread has the next one, of the rows below at the end of a row
   STENCIL_DENSE,  // one vector of x as one long row: rows are short and follow each other without a gap
   STENCIL_FLAT,   // one vector of the only row
-  STENCIL_TENSOR  // four of each 16, of two rows that are 8 apart: StencilTensorParams
+  STENCIL_TENSOR  // four of each 16, of two rows that are 8 apart: StencilWalkParams
 } StencilLayout;
 
 typedef struct StencilParams {
@@ -36,7 +37,7 @@ typedef struct StencilParams {
   float centre, side[8];
 } StencilParams;
 
-typedef struct StencilTensorParams {
+typedef struct StencilWalkParams {
   void *y;
   const void *x;
   int64_t m, n, y_stride, x_stride; // elements
@@ -49,6 +50,6 @@ typedef struct StencilTensorParams {
   int32_t x_kind, y_kind, radius, pieces;
   float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it
   uint16_t piece[STENCIL_PIECES][STENCIL_DISTANCES]; // by distance
-} StencilTensorParams;
+} StencilWalkParams;
 
 #endif

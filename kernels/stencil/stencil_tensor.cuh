@@ -17,94 +17,12 @@
 #ifndef SOL_KERNELS_STENCIL_TENSOR_CUH
 #define SOL_KERNELS_STENCIL_TENSOR_CUH
 
-#include "funnel.cuh"
-#include "mma.cuh"
-#include "stencil.h"
+#include "stencil_stages.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
-extern __shared__ __align__(128) char tensor_memory[];
-
-// Rows and columns around a tile; threads that copy a row; beyond the distance of two elements that a band has.
-enum { TENSOR_HALO = 8, TENSOR_LANES = 16, TENSOR_FAR = 24, TENSOR_BANDS = 2 * TENSOR_FAR };
-
-// Where a block is: stage k of a unit has rows 16 k - 8 to 16 k + 7 of it, and after stage k rows 16 (k - 1) and on can be computed.
-typedef struct TensorPlace {
-  uint64_t unit;
-  int64_t row, column; // the unit's first
-  int rows, columns;   // of y
-  int stage, stages;   // 0 stages: there are no more units
-} TensorPlace;
-
-INLINE TensorPlace tensor_place(const StencilTensorParams *p, uint64_t unit) {
-  uint64_t segment, strip;
-  split(unit, (uint64_t)p->strips, &segment, &strip);
-  TensorPlace t;
-  t.unit = unit;
-  t.row = (int64_t)segment * p->rows, t.column = (int64_t)strip * p->columns;
-  t.rows = unit < (uint64_t)p->units ? (int)min((int64_t)p->rows, p->m - t.row) : 0;
-  t.columns = (int)min((int64_t)p->columns, p->n - t.column);
-  t.stage = 0, t.stages = t.rows ? (t.rows + TENSOR_ROWS - 1) / TENSOR_ROWS + 1 : 0;
-  return t;
-}
-
-INLINE void tensor_next(const StencilTensorParams *p, TensorPlace *t) {
-  if (++t->stage >= t->stages) *t = tensor_place(p, t->unit + gridDim.x);
-}
-
-// Row i of a stage: where its chunks start in x, and the bytes from there on that are the row's.
-typedef struct TensorRow {
-  const char *at;
-  int low, high;
-} TensorRow;
-
-INLINE TensorRow tensor_row(const StencilTensorParams *p, const TensorPlace &t, int i) {
-  int64_t row = t.row + t.stage * TENSOR_ROWS - TENSOR_HALO + i;
-  const char *from = (const char *)p->x + (row * p->x_stride + t.column - TENSOR_HALO) * 2;
-  int shift = (int)((uint32_t)(uintptr_t)from & 15);
-  TensorRow r;
-  r.at = from - shift;
-  r.low = t.column ? 0 : shift + TENSOR_HALO * 2;
-  r.high = (uint64_t)row >= (uint64_t)p->m ? 0 : (int)min((int64_t)p->chunks * 16, shift + (p->n - t.column + TENSOR_HALO) * 2);
-  return r;
-}
-
-// Starts to copy a stage to `to`; what is not x is zero, but for elements of other rows in a row's first and last chunk.
-INLINE void tensor_fetch(const StencilTensorParams *p, const TensorPlace &t, char *to) {
-  const char *x = (const char *)p->x, *end = x + ((p->m - 1) * p->x_stride + p->n) * 2;
-  if (t.stages) {
-#pragma unroll 1
-    for (int i = threadIdx.x / TENSOR_LANES; i < TENSOR_ROWS; i += blockDim.x / TENSOR_LANES) {
-      TensorRow r = tensor_row(p, t, i);
-      bool safe = r.at >= x && r.at + p->chunks * 16 <= end;
-#pragma unroll 1
-      for (int k = threadIdx.x % TENSOR_LANES * 16; k < p->chunks * 16; k += TENSOR_LANES * 16) {
-        char *there = to + i * p->x_pitch + k;
-        bool has = k + 16 > r.low && k < r.high;
-        if (safe || !has || (r.at + k >= x && r.at + k + 16 <= end)) copy_async(tile_address(there), r.at + k, has);
-        else *(uint4 *)there = load_singly(r.at + k, r.at + r.low, r.at + r.high, 2);
-      }
-    }
-  }
-  copy_commit();
-}
-
-// After what this thread copied is there: its elements of other rows become zeros.
-INLINE void tensor_cut(const StencilTensorParams *p, const TensorPlace &t, char *stage) {
-  if (t.column && p->n - t.column >= p->columns + 2 * TENSOR_HALO) return;
-#pragma unroll 1
-  for (int i = threadIdx.x / TENSOR_LANES; i < TENSOR_ROWS; i += blockDim.x / TENSOR_LANES) {
-    TensorRow r = tensor_row(p, t, i);
-    char *row = stage + i * p->x_pitch;
-    if (r.high == 0) continue;
-#pragma unroll
-    for (int side = 0; side < 2; side++) {
-      int k = (side ? r.high : r.low) & -16;
-      if (k / 16 % TENSOR_LANES != (int)threadIdx.x % TENSOR_LANES || k >= p->chunks * 16) continue;
-      *(uint4 *)(row + k) = load_singly(row + k, row + r.low, row + r.high, 2);
-    }
-  }
-}
+// Beyond the distance of two elements that a band has.
+enum { TENSOR_FAR = 24, TENSOR_BANDS = 2 * TENSOR_FAR };
 
 // The band matrices, as operands of mma. along: for even and odd columns of y, 32 columns of x; the others: rows before, at
 // and after the diagonal, without the centre, which counts once.
@@ -113,7 +31,7 @@ typedef struct TensorBands {
 } TensorBands;
 
 // Pairs of neighbouring distances, in shared memory: lanes want different ones, and constant memory gives a warp one at a time.
-INLINE void tensor_pairs(const StencilTensorParams *p, uint32_t *pairs) {
+INLINE void tensor_pairs(const StencilWalkParams *p, uint32_t *pairs) {
 #pragma unroll 1
   for (int k = 0; k < STENCIL_PIECES; k++)
 #pragma unroll 1
@@ -160,7 +78,7 @@ typedef struct TensorLane {
   int y;
 } TensorLane;
 
-INLINE TensorLane tensor_lane(const StencilTensorParams *p, int out) {
+INLINE TensorLane tensor_lane(const StencilWalkParams *p, int out) {
   const int g = (threadIdx.x % 32) >> 2, t = threadIdx.x & 3, first = (int)(threadIdx.x / 32) * 2 * TENSOR_COLUMNS;
   const uint32_t x = (uint32_t)(uintptr_t)p->x, y = (uint32_t)(uintptr_t)p->y;
   TensorLane l;
@@ -171,7 +89,7 @@ INLINE TensorLane tensor_lane(const StencilTensorParams *p, int out) {
   for (int i = 0; i < 2; i++) {
     int row = 2 * t + i;
     shift = (x + (uint32_t)(row * p->x_stride) * 2) & 15;
-    l.column[i] = (uint32_t)(row * p->x_pitch + (first + TENSOR_HALO) * 2 + g * 4) + (shift & 12);
+    l.column[i] = (uint32_t)(row * p->x_pitch + (first + WALK_HALO) * 2 + g * 4) + (shift & 12);
     l.pick[i] = shift & 2 ? 0x5432 : 0x3210;
   }
   l.y = g * p->y_pitch + (int)((y + (uint32_t)(g * p->y_stride) * (uint32_t)out) & 15) + (first + 4 * t) * out;
@@ -179,7 +97,7 @@ INLINE TensorLane tensor_lane(const StencilTensorParams *p, int out) {
 }
 
 // 16 rows by 32 columns of a stage as right operands: of each 16 columns the even ones, two registers, and the odd ones.
-INLINE void tensor_columns(const StencilTensorParams *p, const TensorLane &l, uint32_t stage, bool odd, uint32_t (&g)[2][4]) {
+INLINE void tensor_columns(const StencilWalkParams *p, const TensorLane &l, uint32_t stage, bool odd, uint32_t (&g)[2][4]) {
 #pragma unroll
   for (int q = 0; q < 2; q++)
 #pragma unroll
@@ -192,7 +110,7 @@ INLINE void tensor_columns(const StencilTensorParams *p, const TensorLane &l, ui
 }
 
 // Four neighbouring results. unit: bytes that places are multiples of.
-INLINE void tensor_put(const StencilTensorParams *p, char *at, int out, const float (&f)[4]) {
+INLINE void tensor_put(const StencilWalkParams *p, char *at, int out, const float (&f)[4]) {
   if (out == 4) {
     if (p->y_unit >= 16) {
       *(float4 *)at = make_float4(f[0], f[1], f[2], f[3]);
@@ -214,7 +132,7 @@ INLINE void tensor_put(const StencilTensorParams *p, char *at, int out, const fl
 }
 
 // 16 rows of y, this warp's 32 columns. last, stage: places of two stages; g, h: their columns. Returns whether some result is not finite.
-INLINE bool tensor_compute(const StencilTensorParams *p, const TensorLane &l, const TensorBands &b, uint32_t last, uint32_t stage,
+INLINE bool tensor_compute(const StencilWalkParams *p, const TensorLane &l, const TensorBands &b, uint32_t last, uint32_t stage,
                            const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], char *to, int out, bool odd, int kind) {
   uint32_t f[3][4];
   float rare = 0;
@@ -254,7 +172,7 @@ INLINE bool tensor_compute(const StencilTensorParams *p, const TensorLane &l, co
 }
 
 // One result, all accesses checked, in the order of the other kernels.
-INLINE float tensor_exact(const StencilTensorParams *p, int64_t row, int64_t column, int kind) {
+INLINE float tensor_exact(const StencilWalkParams *p, int64_t row, int64_t column, int kind) {
   int64_t i = row * p->x_stride + column;
   float sum = 0;
 #pragma unroll 1
@@ -273,26 +191,26 @@ INLINE float tensor_exact(const StencilTensorParams *p, int64_t row, int64_t col
 }
 
 // Where row i of 16 results lies in memory and in shared memory.
-INLINE int tensor_results(const StencilTensorParams *p, const TensorPlace &t, int i, int out, char **to) {
-  *to = (char *)p->y + ((t.row + (t.stage - 1) * TENSOR_ROWS + i) * p->y_stride + t.column) * out;
+INLINE int tensor_results(const StencilWalkParams *p, const StencilStage &t, int i, int out, char **to) {
+  *to = (char *)p->y + ((t.row + (t.stage - 1) * WALK_ROWS + i) * p->y_stride + t.column) * out;
   return i * p->y_pitch + (int)((uint32_t)(uintptr_t)*to & 15);
 }
 
-INLINE void tensor_mend(const StencilTensorParams *p, const TensorPlace &t, int rows, char *memory, int out, int kind) {
+INLINE void tensor_mend(const StencilWalkParams *p, const StencilStage &t, int rows, char *memory, int out, int kind) {
 #pragma unroll 1
   for (int i = 0; i < rows; i++)
 #pragma unroll 1
     for (int c = threadIdx.x; c < t.columns; c += blockDim.x) {
       char *to, *at = memory + tensor_results(p, t, i, out, &to);
       if (!isfinite(load_one(at, c, p->y_kind)))
-        store_one(at, c, p->y_kind, tensor_exact(p, t.row + (t.stage - 1) * TENSOR_ROWS + i, t.column + c, kind));
+        store_one(at, c, p->y_kind, tensor_exact(p, t.row + (t.stage - 1) * WALK_ROWS + i, t.column + c, kind));
     }
 }
 
-INLINE void tensor_send(const StencilTensorParams *p, const TensorPlace &t, int rows, const char *memory, int out) {
-  const int lane = threadIdx.x % TENSOR_LANES, bytes = t.columns * out;
+INLINE void tensor_send(const StencilWalkParams *p, const StencilStage &t, int rows, const char *memory, int out) {
+  const int lane = threadIdx.x % WALK_LANES, bytes = t.columns * out;
 #pragma unroll 1
-  for (int i = threadIdx.x / TENSOR_LANES; i < rows; i += blockDim.x / TENSOR_LANES) {
+  for (int i = threadIdx.x / WALK_LANES; i < rows; i += blockDim.x / WALK_LANES) {
     char *to;
     const char *from = memory + tensor_results(p, t, i, out, &to);
     int head = min((int)(-(uint32_t)(uintptr_t)to & 15), bytes), cells = (bytes - head) >> 4, last = head + 16 * cells + lane * out;
@@ -300,19 +218,19 @@ INLINE void tensor_send(const StencilTensorParams *p, const TensorPlace &t, int 
     if (last < bytes) move_one(to + last, from + last, out);
     to += head, from += head;
 #pragma unroll 4
-    for (int k = lane; k < cells; k += TENSOR_LANES) *(uint4 *)(to + 16 * k) = *(const uint4 *)(from + 16 * k);
+    for (int k = lane; k < cells; k += WALK_LANES) *(uint4 *)(to + 16 * k) = *(const uint4 *)(from + 16 * k);
   }
 }
 
-INLINE void stencil_tensor(const StencilTensorParams *p, int out, bool odd, int kind) {
+INLINE void stencil_tensor(const StencilWalkParams *p, int out, bool odd, int kind) {
   __shared__ uint32_t pairs[STENCIL_PIECES * TENSOR_BANDS];
-  TensorPlace now = tensor_place(p, blockIdx.x), later = now;
-  char *results = tensor_memory + p->y_place;
+  StencilStage now = stencil_stage(p, blockIdx.x), later = now;
+  char *results = walk_memory + p->y_place;
   tensor_pairs(p, pairs);
 #pragma unroll 1
   for (int i = 0; i < TENSOR_RING - 2; i++) {
-    tensor_fetch(p, later, tensor_memory + i * p->stage_bytes);
-    if (later.stages) tensor_next(p, &later);
+    stage_fetch(p, later, 2, walk_memory + i * p->stage_bytes);
+    if (later.stages) stencil_next(p, &later);
   }
   __syncthreads();
   const TensorBands b = tensor_bands(pairs);
@@ -322,15 +240,15 @@ INLINE void stencil_tensor(const StencilTensorParams *p, int out, bool odd, int 
 #pragma unroll 1
   while (now.stages) {
     copy_wait<TENSOR_RING - 3>();
-    tensor_cut(p, now, tensor_memory + slot * p->stage_bytes);
+    stage_cut(p, now, 2, walk_memory + slot * p->stage_bytes);
     __syncthreads();
-    tensor_fetch(p, later, tensor_memory + into * p->stage_bytes);
-    if (later.stages) tensor_next(p, &later);
-    uint32_t stage = tile_address(tensor_memory) + slot * p->stage_bytes;
+    stage_fetch(p, later, 2, walk_memory + into * p->stage_bytes);
+    if (later.stages) stencil_next(p, &later);
+    uint32_t stage = tile_address(walk_memory) + slot * p->stage_bytes;
     tensor_columns(p, l, stage, odd, h);
     if (now.stage) {
-      bool rare = tensor_compute(p, l, b, tile_address(tensor_memory) + before * p->stage_bytes, stage, g, h, results, out, odd, kind);
-      int rows = min(TENSOR_ROWS, now.rows - (now.stage - 1) * TENSOR_ROWS);
+      bool rare = tensor_compute(p, l, b, tile_address(walk_memory) + before * p->stage_bytes, stage, g, h, results, out, odd, kind);
+      int rows = min(WALK_ROWS, now.rows - (now.stage - 1) * WALK_ROWS);
       if (__syncthreads_or(rare)) {
         tensor_mend(p, now, rows, results, out, kind);
         __syncthreads();
@@ -341,11 +259,11 @@ INLINE void stencil_tensor(const StencilTensorParams *p, int out, bool odd, int 
     for (int i = 0; i < 8; i++) g[i / 4][i % 4] = h[i / 4][i % 4];
     before = slot;
     slot = slot + 1 == TENSOR_RING ? 0 : slot + 1, into = into + 1 == TENSOR_RING ? 0 : into + 1;
-    tensor_next(p, &now);
+    stencil_next(p, &now);
   }
 }
 
-KERNEL __launch_bounds__(STENCIL_THREADS, 2) sol_stencil_2_tensor(const __grid_constant__ StencilTensorParams p) {
+KERNEL __launch_bounds__(STENCIL_THREADS, 2) sol_stencil_2_tensor(const __grid_constant__ StencilWalkParams p) {
   let_successor_start();
   wait_for_predecessor();
   const bool half = p.x_kind == KIND_FP16;

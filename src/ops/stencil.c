@@ -22,9 +22,9 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/stencil/stencil.def"
 };
 
-// Of the last kernel, by tensor cores: its stages, and results of 4 bytes.
-enum { TENSOR_SHARED = 88 << 10 };
-static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_COUNT - 1] = TENSOR_SHARED};
+// Of those that walk: stages, and results of 4 bytes.
+enum { TENSOR_SHARED = 88 << 10, WALK_SHARED = 100 << 10 };
+static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_COUNT - 1] = TENSOR_SHARED, [KERNEL_COUNT - 2] = WALK_SHARED, [KERNEL_COUNT - 3] = WALK_SHARED};
 
 static SolDtype out_of(const SolStencil *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -94,7 +94,7 @@ static float coefficient(const SolStencil *a, int d) {
 
 // The coefficients as sums of pieces of x's type. An error of 2^-17 is far below the rounding of a result of 2 bytes; fp16, whose
 // exponents are few, holds coefficients relative to the largest. false: they cannot be split so.
-static bool split_coefficients(const SolStencil *a, StencilTensorParams *p) {
+static bool split_coefficients(const SolStencil *a, StencilWalkParams *p) {
   bool half = a->dtype == SOL_FP16;
   double allowed = ldexp(1, ops_size(out_of(a)) == 2 ? -17 : -21);
   float largest = 0;
@@ -121,40 +121,47 @@ static bool split_coefficients(const SolStencil *a, StencilTensorParams *p) {
 }
 
 // How strips are cut into units of rows: blocks are to have equally many, and few rows are to be read twice.
-static void cut_rows(const SolStencil *a, StencilTensorParams *p, int64_t blocks) {
+static void cut_rows(const SolStencil *a, StencilWalkParams *p, int64_t blocks) {
   enum { MOST_TURNS = 8 }; // units that a block has one after another
-  int64_t groups = ops_ceil_div(a->m, TENSOR_ROWS), least = INT64_MAX;
+  int64_t groups = ops_ceil_div(a->m, WALK_ROWS), least = INT64_MAX;
   for (int64_t turns = 1; turns <= MOST_TURNS; turns++) {
     int64_t segments = cpu_min(turns * blocks / p->strips, groups);
     if (segments < 1) segments = 1;
     int64_t each = ops_ceil_div(groups, segments), units = p->strips * ops_ceil_div(groups, each);
     int64_t cost = ops_ceil_div(units, blocks) * (each + 1);
-    if (cost < least) least = cost, p->rows = (int32_t)(each * TENSOR_ROWS), p->units = units;
+    if (cost < least) least = cost, p->rows = (int32_t)(each * WALK_ROWS), p->units = units;
   }
 }
 
-// Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
-static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
-  enum { WARP_COLUMNS = 2 * TENSOR_COLUMNS, MOST_WARPS = STENCIL_THREADS / 32, SM_WARPS = 16, SHARED = 220 << 10 };
-  if (a->m == 1 || !split_coefficients(a, p)) return false;
-  int size = ops_size(a->dtype), out = ops_size(out_of(a));
-  p->strips = ops_ceil_div(a->n, MOST_WARPS * WARP_COLUMNS);
-  int64_t warps = ops_ceil_div(ops_ceil_div(a->n, p->strips), WARP_COLUMNS);
-  p->columns = (int32_t)(warps * WARP_COLUMNS);
+// Strips of `most` columns at most, in whole multiples of `step`, of which a block has threads for `threads` each; `ring` stages, and
+// results of `out` bytes, which 0 keeps out of shared memory.
+static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, int64_t most, int64_t step, int threads, int ring,
+                      int out, OpsLaunch *l) {
+  enum { SM_THREADS = 512, SHARED = 220 << 10 };
+  int size = ops_size(a->dtype);
+  int64_t steps = ops_ceil_div(ops_ceil_div(a->n, ops_ceil_div(a->n, most)), step);
+  p->columns = (int32_t)(steps * step);
   p->strips = ops_ceil_div(a->n, p->columns);
   // An odd number of 16 bytes from row to row: eight rows lie in different banks.
-  p->chunks = p->columns * size / 16 + 3;
+  p->chunks = (p->columns + 16) * size / 16 + 1;
   p->x_pitch = p->chunks * 16;
   p->y_pitch = p->columns * out + 16;
-  p->stage_bytes = TENSOR_ROWS * p->x_pitch;
-  p->y_place = TENSOR_RING * p->stage_bytes;
-  p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
-  p->odd = ops_align(a->x, p->x_stride * size, a->m) < 4;
-  l->shared = (uint32_t)(p->y_place + TENSOR_ROWS * p->y_pitch);
-  l->block = (uint32_t)warps * 32;
-  int64_t of_sm = cpu_min(SM_WARPS / warps, SHARED / (l->shared + 2048)), blocks = of_sm * ctx->sms;
+  p->stage_bytes = WALK_ROWS * p->x_pitch;
+  p->y_place = ring * p->stage_bytes;
+  l->shared = (uint32_t)(p->y_place + (out ? WALK_ROWS * p->y_pitch : 0));
+  l->block = (uint32_t)(steps * threads);
+  int64_t blocks = cpu_min(SM_THREADS / l->block, SHARED / (l->shared + 2048)) * ctx->sms;
   cut_rows(a, p, blocks);
   l->grid[0] = (uint32_t)cpu_min(p->units, blocks);
+}
+
+// Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
+static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
+  int size = ops_size(a->dtype), out = ops_size(out_of(a)), step = 2 * TENSOR_COLUMNS;
+  if (a->m == 1 || !split_coefficients(a, p)) return false;
+  p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
+  p->odd = ops_align(a->x, p->x_stride * size, a->m) < 4;
+  plan_walk(ctx, a, p, STENCIL_THREADS / 32 * step, step, 32, TENSOR_RING, out, l);
   return true;
 }
 
@@ -173,7 +180,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                      .radius = a->radius,
                      .centre = a->centre};
   memcpy(p.side, a->side, sizeof p.side);
-  StencilTensorParams t = {.y = a->y,
+  StencilWalkParams t = {.y = a->y,
                            .x = a->x,
                            .m = a->m,
                            .n = a->n,
@@ -192,6 +199,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
       .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
   const char *path = getenv("SOL_STENCIL");
   bool try = path ? *path == 't' : !wide;
+  if (size == 4 && wide && a->radius > 2 && path && *path == 'w') {
+    by_tensor.kernel = KERNEL_COUNT - (a->radius > 4 ? 2 : 3);
+    plan_walk(ctx, a, &t, 512, 128, 64, WALK_RING, 0, &by_tensor);
+    return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
+  }
   if (size == 2 && try && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
       plan_tensor(ctx, a, &t, &by_tensor))
     return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
