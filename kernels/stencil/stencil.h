@@ -39,9 +39,10 @@ typedef struct StencilParams {
 
 typedef struct StencilWalkParams {
   void *y;
-  const void *x;
+  const void *x, *x_end;
   int64_t m, n, y_stride, x_stride; // elements
-  int64_t strips, units;            // of columns; in all: strips of so many rows
+  int64_t y_step, x_step;           // of 16 rows, in bytes
+  uint32_t strips, units;           // of columns; in all: strips of so many rows
   int32_t rows, columns;            // of a unit
   int32_t chunks;                   // of 16 bytes that a row of a stage has
   int32_t x_pitch, stage_bytes, y_pitch, y_place; // bytes, in shared memory

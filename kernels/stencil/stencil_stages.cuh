@@ -1,5 +1,6 @@
 // Blocks that walk down strips of columns: rows come into shared memory by asynchronous copies of the buffer's own 16-byte chunks, several
-// steps ahead, so that a row lies there as far off 16 bytes as in x.
+// steps ahead, so that a row lies there as far off 16 bytes as in x. As many threads share a row of a stage as there are for each of its 16
+// rows: a thread has the same row and the same chunks of it in every stage.
 #ifndef SOL_KERNELS_STENCIL_STAGES_CUH
 #define SOL_KERNELS_STENCIL_STAGES_CUH
 
@@ -11,85 +12,87 @@
 
 extern __shared__ __align__(128) char walk_memory[];
 
-// Rows and columns around a tile; threads that copy a row.
-enum { WALK_HALO = 8, WALK_LANES = 16 };
+enum { WALK_HALO = 8 }; // rows and columns around a tile
+
+// This thread's row of 16, and its first byte of it.
+INLINE int walk_row(void) { return (int)(threadIdx.x / (blockDim.x / WALK_ROWS)); }
+INLINE int walk_first(void) { return (int)(threadIdx.x % (blockDim.x / WALK_ROWS)) * 16; }
 
 // Where a block is: stage k of a unit has rows 16 k - 8 to 16 k + 7 of it, and after stage k rows 16 (k - 1) and on can be computed.
 typedef struct StencilStage {
-  uint64_t unit;
+  uint32_t unit;
   int64_t row, column; // the unit's first
   int rows, columns;   // of y
   int stage, stages;   // 0 stages: there are no more units
+  // Of this thread's row: its number in x, where the thread's first chunk is, and the bytes from there on that are the row's and a stage's.
+  int64_t mine;
+  const char *at;
+  int low, high, end;
 } StencilStage;
 
-INLINE StencilStage stencil_stage(const StencilWalkParams *p, uint64_t unit) {
-  uint64_t segment, strip;
-  split(unit, (uint64_t)p->strips, &segment, &strip);
+INLINE StencilStage stencil_stage(const StencilWalkParams *p, int size, uint32_t unit) {
+  uint32_t segment = unit / p->strips, strip = unit - segment * p->strips;
   StencilStage t;
   t.unit = unit;
   t.row = (int64_t)segment * p->rows, t.column = (int64_t)strip * p->columns;
-  t.rows = unit < (uint64_t)p->units ? (int)min((int64_t)p->rows, p->m - t.row) : 0;
+  t.rows = unit < p->units ? (int)min((int64_t)p->rows, p->m - t.row) : 0;
   t.columns = (int)min((int64_t)p->columns, p->n - t.column);
   t.stage = 0, t.stages = t.rows ? (t.rows + WALK_ROWS - 1) / WALK_ROWS + 1 : 0;
+  t.mine = t.row - WALK_HALO + walk_row();
+  const char *from = (const char *)p->x + (t.mine * p->x_stride + t.column - WALK_HALO) * size;
+  int shift = (int)((uint32_t)(uintptr_t)from & 15), first = walk_first(), all = p->chunks * 16;
+  t.at = from - shift + first;
+  t.low = (t.column ? 0 : shift + WALK_HALO * size) - first;
+  t.high = (int)min((int64_t)all, shift + (p->n - t.column + WALK_HALO) * size) - first;
+  t.end = all - first;
   return t;
 }
 
-INLINE void stencil_next(const StencilWalkParams *p, StencilStage *t) {
-  if (++t->stage >= t->stages) *t = stencil_stage(p, t->unit + gridDim.x);
+INLINE void stencil_next(const StencilWalkParams *p, int size, StencilStage *t) {
+  t->mine += WALK_ROWS, t->at += p->x_step;
+  if (++t->stage >= t->stages) *t = stencil_stage(p, size, t->unit + gridDim.x);
 }
 
-// Row i of a stage: where its chunks start in x, and the bytes from there on that are the row's.
-typedef struct StageRow {
-  const char *at;
-  int low, high;
-} StageRow;
+// Where this thread's chunks lie in a stage.
+INLINE int stage_place(const StencilWalkParams *p) { return walk_row() * p->x_pitch + walk_first(); }
 
-INLINE StageRow stage_row(const StencilWalkParams *p, const StencilStage &t, int size, int i) {
-  int64_t row = t.row + t.stage * WALK_ROWS - WALK_HALO + i;
-  const char *from = (const char *)p->x + (row * p->x_stride + t.column - WALK_HALO) * size;
-  int shift = (int)((uint32_t)(uintptr_t)from & 15);
-  StageRow r;
-  r.at = from - shift;
-  r.low = t.column ? 0 : shift + WALK_HALO * size;
-  r.high = (uint64_t)row >= (uint64_t)p->m ? 0 : (int)min((int64_t)p->chunks * 16, shift + (p->n - t.column + WALK_HALO) * size);
-  return r;
+// Where the stage is that came `count` before the one at `slot`, in a ring of so many.
+INLINE int stage_before(const StencilWalkParams *p, int slot, int count, int ring) {
+  int at = slot - count * p->stage_bytes;
+  return at < 0 ? at + ring * p->stage_bytes : at;
 }
 
-// Starts to copy a stage to `to`; what is not x is zero, but for elements of other rows in a row's first and last chunk.
+// Starts to copy a stage; `to`: this thread's place in it. What is not x is zero, but for elements of other rows in a row's first and last chunk.
 INLINE void stage_fetch(const StencilWalkParams *p, const StencilStage &t, int size, char *to) {
-  const char *x = (const char *)p->x, *end = x + ((p->m - 1) * p->x_stride + p->n) * size;
   if (t.stages) {
+    int high = (uint64_t)t.mine < (uint64_t)p->m ? t.high : t.low;
+    if (high > t.low && (t.at + (t.low & -16) < (const char *)p->x || t.at + (high + 15 & -16) > (const char *)p->x_end)) {
 #pragma unroll 1
-    for (int i = threadIdx.x / WALK_LANES; i < WALK_ROWS; i += blockDim.x / WALK_LANES) {
-      StageRow r = stage_row(p, t, size, i);
-      bool safe = r.at >= x && r.at + p->chunks * 16 <= end;
-#pragma unroll 1
-      for (int k = threadIdx.x % WALK_LANES * 16; k < p->chunks * 16; k += WALK_LANES * 16) {
-        char *there = to + i * p->x_pitch + k;
-        bool has = k + 16 > r.low && k < r.high;
-        if (safe || !has || (r.at + k >= x && r.at + k + 16 <= end)) copy_async(tile_address(there), r.at + k, has);
-        else *(uint4 *)there = load_singly(r.at + k, r.at + r.low, r.at + r.high, size);
-      }
+      for (int k = 0; k < t.end; k += blockDim.x) *(uint4 *)(to + k) = load_singly(t.at + k, t.at + t.low, t.at + high, size);
+    } else {
+#pragma unroll 4
+      for (int k = 0; k < t.end; k += blockDim.x) copy_async(tile_address(to + k), t.at + k, k + 16 > t.low && k < high);
     }
   }
   copy_commit();
 }
 
-// After what this thread copied is there: its elements of other rows become zeros.
-INLINE void stage_cut(const StencilWalkParams *p, const StencilStage &t, int size, char *stage) {
-  if (t.column && p->n - t.column >= p->columns + 2 * WALK_HALO) return;
-#pragma unroll 1
-  for (int i = threadIdx.x / WALK_LANES; i < WALK_ROWS; i += blockDim.x / WALK_LANES) {
-    StageRow r = stage_row(p, t, size, i);
-    char *row = stage + i * p->x_pitch;
-    if (r.high == 0) continue;
+// Bytes `from` to `to` - 1 of 16, the others zero; both even.
+INLINE uint4 stage_keep(uint4 v, int from, int to) {
+  uint32_t w[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
-    for (int side = 0; side < 2; side++) {
-      int k = (side ? r.high : r.low) & -16;
-      if (k / 16 % WALK_LANES != (int)threadIdx.x % WALK_LANES || k >= p->chunks * 16) continue;
-      *(uint4 *)(row + k) = load_singly(row + k, row + r.low, row + r.high, size);
-    }
+  for (int i = 0; i < 4; i++) {
+    w[i] = from >= 4 * i + 4 ? 0 : from > 4 * i ? w[i] & 0xffff0000u : w[i];
+    w[i] = to <= 4 * i ? 0 : to < 4 * i + 4 ? w[i] & 0xffff : w[i];
   }
+  return make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+// After what this thread copied is there: elements of other rows become zeros.
+INLINE void stage_cut(const StencilStage &t, char *to) {
+  int low = t.low & -16, high = t.high & -16;
+  if (low >= 0 && low < t.end && low % blockDim.x == 0) *(uint4 *)(to + low) = stage_keep(*(const uint4 *)(to + low), t.low - low, t.high - low);
+  if (high >= 0 && high < t.end && high % blockDim.x == 0) *(uint4 *)(to + high) = stage_keep(*(const uint4 *)(to + high), t.low - high, t.high - high);
 }
 
 #endif

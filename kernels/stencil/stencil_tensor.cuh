@@ -24,11 +24,12 @@
 // Beyond the distance of two elements that a band has.
 enum { TENSOR_FAR = 24, TENSOR_BANDS = 2 * TENSOR_FAR };
 
-// The band matrices, as operands of mma. along: for even and odd columns of y, 32 columns of x; the others: rows before, at
+// The band matrices of a piece, as operands of mma. along: for even and odd columns of y, 32 columns of x; the others: rows before, at
 // and after the diagonal, without the centre, which counts once.
 typedef struct TensorBands {
-  uint32_t along[STENCIL_PIECES][2][4], before[STENCIL_PIECES], down[STENCIL_PIECES], after[STENCIL_PIECES];
+  uint32_t along[2][4], before, down, after;
 } TensorBands;
+enum { TENSOR_HELD = 2 }; // pieces whose bands are in registers
 
 // Pairs of neighbouring distances, in shared memory: lanes want different ones, and constant memory gives a warp one at a time.
 INLINE void tensor_pairs(const StencilWalkParams *p, uint32_t *pairs) {
@@ -47,20 +48,32 @@ INLINE void tensor_pairs(const StencilWalkParams *p, uint32_t *pairs) {
     }
 }
 
-INLINE TensorBands tensor_bands(const uint32_t *pairs) {
+INLINE TensorBands tensor_bands(const uint32_t *pairs, int piece) {
   const int g = (threadIdx.x % 32) >> 2, t = threadIdx.x & 3;
+  const uint32_t *at = pairs + piece * TENSOR_BANDS + TENSOR_FAR + 2 * t;
   TensorBands b;
 #pragma unroll
-  for (int k = 0; k < STENCIL_PIECES; k++) {
-    const uint32_t *at = pairs + k * TENSOR_BANDS + TENSOR_FAR + 2 * t;
+  for (int e = 0; e < 2; e++)
 #pragma unroll
-    for (int e = 0; e < 2; e++)
-#pragma unroll
-      for (int i = 0; i < 4; i++) b.along[k][e][i] = at[8 * i - 8 - 2 * g - e];
-    b.before[k] = at[-8 - g], b.after[k] = at[8 - g];
-    b.down[k] = at[-g] & ((2 * t == g ? 0 : 0xffffu) | (2 * t + 1 == g ? 0 : 0xffff0000u));
-  }
+    for (int i = 0; i < 4; i++) b.along[e][i] = at[8 * i - 8 - 2 * g - e];
+  b.before = at[-8 - g], b.after = at[8 - g];
+  b.down = at[-g] & ((2 * t == g ? 0 : 0xffffu) | (2 * t + 1 == g ? 0 : 0xffff0000u));
   return b;
+}
+
+// sum: 16 rows by the even and the odd columns of 16. f: those rows with 8 columns before and after; g, h: those columns with 8 rows above
+// and below.
+INLINE void tensor_multiply(const TensorBands &b, const uint32_t (&f)[4], const uint32_t (&f_after)[4], const uint32_t (&g)[4],
+                            const uint32_t (&h)[4], int kind, float (&sum)[2][4]) {
+  const uint32_t above[4] = {b.before, 0, b.down, b.before}, below[4] = {b.after, b.down, 0, b.after};
+#pragma unroll
+  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f, b.along[e][0], b.along[e][1], kind);
+#pragma unroll
+  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f_after, b.along[e][2], b.along[e][3], kind);
+#pragma unroll
+  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], above, g[2 * e], g[2 * e + 1], kind);
+#pragma unroll
+  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], below, h[2 * e], h[2 * e + 1], kind);
 }
 
 // Two elements at byte `at` of shared memory; odd: places may be no multiples of 4, and `pick` says which half of two words.
@@ -109,6 +122,13 @@ INLINE void tensor_columns(const StencilWalkParams *p, const TensorLane &l, uint
     }
 }
 
+// 16 rows, of two stages, by the c-th 16 columns, counted from 8 before the warp's first, as a left operand.
+INLINE void tensor_rows(const StencilWalkParams *p, const TensorLane &l, uint32_t last, uint32_t stage, int c, bool odd, uint32_t (&f)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    f[i] = tensor_word((i & 1 ? stage : last + 8 * p->x_pitch) + l.row + c * 32 + i / 2 * 16, l.pick_row, odd);
+}
+
 // Four neighbouring results. unit: bytes that places are multiples of.
 INLINE void tensor_put(const StencilWalkParams *p, char *at, int out, const float (&f)[4]) {
   if (out == 4) {
@@ -132,31 +152,19 @@ INLINE void tensor_put(const StencilWalkParams *p, char *at, int out, const floa
 }
 
 // 16 rows of y, this warp's 32 columns. last, stage: places of two stages; g, h: their columns. Returns whether some result is not finite.
-INLINE bool tensor_compute(const StencilWalkParams *p, const TensorLane &l, const TensorBands &b, uint32_t last, uint32_t stage,
+INLINE bool tensor_compute(const StencilWalkParams *p, const TensorLane &l, const TensorBands (&b)[TENSOR_HELD], const uint32_t *pairs, uint32_t last, uint32_t stage,
                            const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], char *to, int out, bool odd, int kind) {
   uint32_t f[3][4];
   float rare = 0;
-#pragma unroll
-  for (int c = 0; c < 3; c++)
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      f[c][i] = tensor_word((i & 1 ? stage : last + 8 * p->x_pitch) + l.row + c * 32 + i / 2 * 16, l.pick_row, odd);
+  tensor_rows(p, l, last, stage, 0, odd, f[0]);
 #pragma unroll
   for (int q = 0; q < 2; q++) {
+    tensor_rows(p, l, last, stage, q + 1, odd, f[q + 1]);
     float sum[2][4] = {};
 #pragma unroll
-    for (int k = 0; k < STENCIL_PIECES; k++) {
-      if (k >= p->pieces) break;
-      const uint32_t above[4] = {b.before[k], 0, b.down[k], b.before[k]}, below[4] = {b.after[k], b.down[k], 0, b.after[k]};
-#pragma unroll
-      for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f[q], b.along[k][e][0], b.along[k][e][1], kind);
-#pragma unroll
-      for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f[q + 1], b.along[k][e][2], b.along[k][e][3], kind);
-#pragma unroll
-      for (int e = 0; e < 2; e++) multiply_16x8(sum[e], above, g[q][2 * e], g[q][2 * e + 1], kind);
-#pragma unroll
-      for (int e = 0; e < 2; e++) multiply_16x8(sum[e], below, h[q][2 * e], h[q][2 * e + 1], kind);
-    }
+    for (int k = 0; k < TENSOR_HELD; k++)
+      if (k < p->pieces) tensor_multiply(b[k], f[q], f[q + 1], g[q], h[q], kind, sum);
+    if (p->pieces > TENSOR_HELD) tensor_multiply(tensor_bands(pairs, TENSOR_HELD), f[q], f[q + 1], g[q], h[q], kind, sum);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       if (kind == KIND_FP16) sum[0][i] *= p->scale, sum[1][i] *= p->scale; // bf16 needs no scale
@@ -190,76 +198,78 @@ INLINE float tensor_exact(const StencilWalkParams *p, int64_t row, int64_t colum
   return sum;
 }
 
-// Where row i of 16 results lies in memory and in shared memory.
-INLINE int tensor_results(const StencilWalkParams *p, const StencilStage &t, int i, int out, char **to) {
-  *to = (char *)p->y + ((t.row + (t.stage - 1) * WALK_ROWS + i) * p->y_stride + t.column) * out;
-  return i * p->y_pitch + (int)((uint32_t)(uintptr_t)*to & 15);
+// Where 16 rows of results lie, each row as far beyond 16 bytes as in y.
+INLINE char *tensor_result(const StencilWalkParams *p, int64_t row, int64_t column, int out) {
+  return (char *)p->y + (row * p->y_stride + column) * out;
 }
 
-INLINE void tensor_mend(const StencilWalkParams *p, const StencilStage &t, int rows, char *memory, int out, int kind) {
+// (Where the unit is is computed again: kept until here, it would take registers from all that comes before.)
+INLINE void tensor_mend(const StencilWalkParams *p, uint32_t unit, int stage, int rows, char *memory, int out, int kind) {
+  const StencilStage t = stencil_stage(p, 2, unit);
+  int64_t first = t.row + (stage - 1) * WALK_ROWS;
 #pragma unroll 1
   for (int i = 0; i < rows; i++)
 #pragma unroll 1
     for (int c = threadIdx.x; c < t.columns; c += blockDim.x) {
-      char *to, *at = memory + tensor_results(p, t, i, out, &to);
-      if (!isfinite(load_one(at, c, p->y_kind)))
-        store_one(at, c, p->y_kind, tensor_exact(p, t.row + (t.stage - 1) * WALK_ROWS + i, t.column + c, kind));
+      char *at = memory + i * p->y_pitch + ((uint32_t)(uintptr_t)tensor_result(p, first + i, t.column, out) & 15);
+      if (!isfinite(load_one(at, c, p->y_kind))) store_one(at, c, p->y_kind, tensor_exact(p, first + i, t.column + c, kind));
     }
 }
 
-INLINE void tensor_send(const StencilWalkParams *p, const StencilStage &t, int rows, const char *memory, int out) {
-  const int lane = threadIdx.x % WALK_LANES, bytes = t.columns * out;
+// This thread's row, from shared memory to y: whole cells, and single elements before and after them.
+INLINE void tensor_send(char *to, const char *memory, int bytes, int out) {
+  const int first = walk_first(), lane = first / 16 * out;
+  int beyond = (int)((uint32_t)(uintptr_t)to & 15), head = min(-beyond & 15, bytes), cells = (bytes - head) & -16, last = head + cells;
+  const char *from = memory + beyond;
 #pragma unroll 1
-  for (int i = threadIdx.x / WALK_LANES; i < rows; i += blockDim.x / WALK_LANES) {
-    char *to;
-    const char *from = memory + tensor_results(p, t, i, out, &to);
-    int head = min((int)(-(uint32_t)(uintptr_t)to & 15), bytes), cells = (bytes - head) >> 4, last = head + 16 * cells + lane * out;
-    if (lane * out < head) move_one(to + lane * out, from + lane * out, out);
-    if (last < bytes) move_one(to + last, from + last, out);
-    to += head, from += head;
-#pragma unroll 4
-    for (int k = lane; k < cells; k += WALK_LANES) *(uint4 *)(to + 16 * k) = *(const uint4 *)(from + 16 * k);
-  }
+  for (int i = lane; i < head; i += (int)blockDim.x / 16 * out) move_one(to + i, from + i, out);
+#pragma unroll 1
+  for (int i = last + lane; i < bytes; i += (int)blockDim.x / 16 * out) move_one(to + i, from + i, out);
+  to += head, from += head;
+#pragma unroll 2
+  for (int k = first; k < cells; k += blockDim.x) *(uint4 *)(to + k) = *(const uint4 *)(from + k);
 }
 
 INLINE void stencil_tensor(const StencilWalkParams *p, int out, bool odd, int kind) {
   __shared__ uint32_t pairs[STENCIL_PIECES * TENSOR_BANDS];
-  StencilStage now = stencil_stage(p, blockIdx.x), later = now;
-  char *results = walk_memory + p->y_place;
+  StencilStage now = stencil_stage(p, 2, blockIdx.x), later = now;
+  char *results = walk_memory + p->y_place, *mine = walk_memory + stage_place(p), *y;
   tensor_pairs(p, pairs);
 #pragma unroll 1
   for (int i = 0; i < TENSOR_RING - 2; i++) {
-    stage_fetch(p, later, 2, walk_memory + i * p->stage_bytes);
-    if (later.stages) stencil_next(p, &later);
+    stage_fetch(p, later, 2, mine + i * p->stage_bytes);
+    if (later.stages) stencil_next(p, 2, &later);
   }
   __syncthreads();
-  const TensorBands b = tensor_bands(pairs);
+  const TensorBands b[TENSOR_HELD] = {tensor_bands(pairs, 0), tensor_bands(pairs, 1)};
   const TensorLane l = tensor_lane(p, out);
   uint32_t g[2][4], h[2][4];
-  int slot = 0, into = TENSOR_RING - 2, before = 0;
+  int slot = 0; // where the stage is
 #pragma unroll 1
   while (now.stages) {
     copy_wait<TENSOR_RING - 3>();
-    stage_cut(p, now, 2, walk_memory + slot * p->stage_bytes);
+    stage_cut(now, mine + slot);
     __syncthreads();
-    stage_fetch(p, later, 2, walk_memory + into * p->stage_bytes);
-    if (later.stages) stencil_next(p, &later);
-    uint32_t stage = tile_address(walk_memory) + slot * p->stage_bytes;
+    stage_fetch(p, later, 2, mine + stage_before(p, slot, 2, TENSOR_RING));
+    if (later.stages) stencil_next(p, 2, &later);
+    uint32_t stage = tile_address(walk_memory) + slot;
     tensor_columns(p, l, stage, odd, h);
     if (now.stage) {
-      bool rare = tensor_compute(p, l, b, tile_address(walk_memory) + before * p->stage_bytes, stage, g, h, results, out, odd, kind);
+      bool rare = tensor_compute(p, l, b, pairs, tile_address(walk_memory) + stage_before(p, slot, 1, TENSOR_RING), stage, g, h, results, out, odd, kind);
       int rows = min(WALK_ROWS, now.rows - (now.stage - 1) * WALK_ROWS);
       if (__syncthreads_or(rare)) {
-        tensor_mend(p, now, rows, results, out, kind);
+        tensor_mend(p, now.unit, now.stage, rows, results, out, kind);
         __syncthreads();
       }
-      tensor_send(p, now, rows, results, out);
+      if (walk_row() < rows) tensor_send(y, results + walk_row() * p->y_pitch, now.columns * out, out);
+      y += p->y_step;
+    } else {
+      y = tensor_result(p, now.row + walk_row(), now.column, out);
     }
 #pragma unroll
     for (int i = 0; i < 8; i++) g[i / 4][i % 4] = h[i / 4][i % 4];
-    before = slot;
-    slot = slot + 1 == TENSOR_RING ? 0 : slot + 1, into = into + 1 == TENSOR_RING ? 0 : into + 1;
-    stencil_next(p, &now);
+    slot = stage_before(p, slot, TENSOR_RING - 1, TENSOR_RING);
+    stencil_next(p, 2, &now);
   }
 }
 

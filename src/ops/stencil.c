@@ -129,7 +129,7 @@ static void cut_rows(const SolStencil *a, StencilWalkParams *p, int64_t blocks) 
     if (segments < 1) segments = 1;
     int64_t each = ops_ceil_div(groups, segments), units = p->strips * ops_ceil_div(groups, each);
     int64_t cost = ops_ceil_div(units, blocks) * (each + 1);
-    if (cost < least) least = cost, p->rows = (int32_t)(each * WALK_ROWS), p->units = units;
+    if (cost < least) least = cost, p->rows = (int32_t)(each * WALK_ROWS), p->units = (uint32_t)units;
   }
 }
 
@@ -139,9 +139,11 @@ static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkPar
                       int out, OpsLaunch *l) {
   enum { SM_THREADS = 512, SHARED = 220 << 10 };
   int size = ops_size(a->dtype);
+  p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
+  p->x_step = p->x_stride * size * WALK_ROWS, p->y_step = p->y_stride * ops_size(out_of(a)) * WALK_ROWS;
   int64_t steps = ops_ceil_div(ops_ceil_div(a->n, ops_ceil_div(a->n, most)), step);
   p->columns = (int32_t)(steps * step);
-  p->strips = ops_ceil_div(a->n, p->columns);
+  p->strips = (uint32_t)ops_ceil_div(a->n, p->columns);
   // An odd number of 16 bytes from row to row: eight rows lie in different banks.
   p->chunks = (p->columns + 16) * size / 16 + 1;
   p->x_pitch = p->chunks * 16;
