@@ -65,8 +65,9 @@ INLINE int stage_before(const StencilWalkParams *p, int slot, int count, int rin
 // Starts to copy a stage; `to`: this thread's place in it. What is not x is zero, but for elements of other rows in a row's first and last chunk.
 INLINE void stage_fetch(const StencilWalkParams *p, const StencilStage &t, int size, char *to) {
   if (t.stages) {
-    int high = (uint64_t)t.mine < (uint64_t)p->m ? t.high : t.low;
-    if (high > t.low && (t.at + (t.low & -16) < (const char *)p->x || t.at + (high + 15 & -16) > (const char *)p->x_end)) {
+    bool there = (uint64_t)t.mine < (uint64_t)p->m;
+    int high = there ? t.high : 0;
+    if (there && (t.at + (t.low & -16) < (const char *)p->x || t.at + (high + 15 & -16) > (const char *)p->x_end)) {
 #pragma unroll 1
       for (int k = 0; k < t.end; k += blockDim.x) *(uint4 *)(to + k) = load_singly(t.at + k, t.at + t.low, t.at + high, size);
     } else {
