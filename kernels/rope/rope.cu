@@ -287,10 +287,8 @@ INLINE RopeUnit rope_unit(int in, int neighbours, int weight_kind, const RopePar
   return u;
 }
 
-// A unit of one head, at bytes x and y of shared memory. turns: pairs are turned.
-INLINE void rope_turn(int in, int out, int neighbours, const RopeParams &p, const RopeUnit &u, bool turns, char *memory, int x, int y, int kind,
-                      int y_kind) {
-  const bool x_whole = in == 4 || p.x_unit >= 4, y_whole = p.y_unit >= 4;
+// A unit of one head, at bytes x and y of shared memory. turns: pairs are turned; whole: words of x and y are; literals.
+INLINE void rope_turn(int in, int out, int neighbours, const RopeUnit &u, bool turns, bool whole, char *memory, int x, int y, int kind, int y_kind) {
   float2 a, b;
   if (in == 4) {
     a = make_float2(*(const float *)(memory + x), 0), b = make_float2(*(const float *)(memory + x + u.apart * 4), 0);
@@ -299,28 +297,38 @@ INLINE void rope_turn(int in, int out, int neighbours, const RopeParams &p, cons
     store_one(memory + y, u.apart, y_kind, b.x);
     return;
   }
-  a = widen2(rope_word(memory, x, x_whole, neighbours || u.both), kind);
+  a = widen2(rope_word(memory, x, whole, neighbours || u.both), kind);
   if (neighbours) {
     b = a;
     if (turns) b = make_float2(turn_a(a.x, a.y, u.c[0], u.s[0]), turn_b(a.x, a.y, u.c[0], u.s[0]));
-    rope_give(memory, y, out, y_whole, true, b.x, b.y, y_kind);
+    rope_give(memory, y, out, whole, true, b.x, b.y, y_kind);
     return;
   }
-  b = widen2(rope_word(memory, x + u.apart * 2, x_whole, u.both), kind);
+  b = widen2(rope_word(memory, x + u.apart * 2, whole, u.both), kind);
   if (turns) {
     float2 f = a, g = b;
     a = make_float2(turn_a(f.x, g.x, u.c[0], u.s[0]), turn_a(f.y, g.y, u.c[1], u.s[1]));
     b = make_float2(turn_b(f.x, g.x, u.c[0], u.s[0]), turn_b(f.y, g.y, u.c[1], u.s[1]));
   }
-  rope_give(memory, y, out, y_whole, u.both, a.x, a.y, y_kind);
-  rope_give(memory, y + u.apart * out, out, y_whole, u.both, b.x, b.y, y_kind);
+  rope_give(memory, y, out, whole, u.both, a.x, a.y, y_kind);
+  rope_give(memory, y + u.apart * out, out, whole, u.both, b.x, b.y, y_kind);
 }
 
-INLINE void rope_copy(int in, int out, const RopeParams &p, const RopeUnit &u, char *memory, int x, int y, int kind, int y_kind) {
+INLINE void rope_copy(int in, int out, const RopeUnit &u, bool whole, char *memory, int x, int y, int kind, int y_kind) {
   float2 a;
   if (in == 4) a = make_float2(*(const float *)(memory + x), u.both ? *(const float *)(memory + x + 4) : 0);
-  else a = widen2(rope_word(memory, x, p.x_unit >= 4, u.both), kind);
-  rope_give(memory, y, out, p.y_unit >= 4, u.both, a.x, a.y, y_kind);
+  else a = widen2(rope_word(memory, x, whole, u.both), kind);
+  rope_give(memory, y, out, whole, u.both, a.x, a.y, y_kind);
+}
+
+// The same of `count` heads, each `step` elements after the one before. No condition that is the same for all of them is asked for each.
+INLINE void rope_heads(int in, int out, int neighbours, const RopeUnit &u, bool turns, bool whole, char *memory, int x, int y, int count, int step,
+                       int kind, int y_kind) {
+#pragma unroll 2
+  for (; count > 0; count--, x += step * in, y += step * out) {
+    if (u.turns) rope_turn(in, out, neighbours, u, turns, whole, memory, x, y, kind, y_kind);
+    else rope_copy(in, out, u, whole, memory, x, y, kind, y_kind);
+  }
 }
 
 // A thread has a unit of some heads of a token, whose cosines and sines it reads once. Neighbouring threads have neighbouring units, so that
@@ -330,6 +338,7 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
   Tile x, y;
   TilePart s = rope_fetch(in, out, weight_kind, p, memory, &x, &y);
   const int units = (int)p.head32.by, heads = s.columns / (int)p.d, step = p.lanes * (int)p.d;
+  const bool whole = p.x_unit >= 4 && p.y_unit >= 4;
   int group = (int)divide32(threadIdx.x, p.head32), token = group / p.lanes, head = group - token * p.lanes;
   int tokens = max(ROPE_TILE_THREADS / (units * p.lanes), 1); // at a time
 #pragma unroll 1
@@ -340,15 +349,11 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
     for (int j = (int)threadIdx.x - group * units; j < units; j += ROPE_TILE_THREADS) {
       RopeUnit u = rope_unit(in, neighbours, weight_kind, p, row, j);
       int a = from + u.first * in, b = to + u.first * out;
-      if (u.turns) {
-#pragma unroll 2
-        for (int k = head; k < heads; k += p.lanes, a += step * in, b += step * out)
-          rope_turn(in, out, neighbours, p, u, row >= 0, memory, a, b, kind, y_kind);
-      } else {
-#pragma unroll 2
-        for (int k = head; k < heads; k += p.lanes, a += step * in, b += step * out)
-          rope_copy(in, out, p, u, memory, a, b, kind, y_kind);
-      }
+      int count = (heads - head + p.lanes - 1) / p.lanes;
+      if (!u.turns && whole) rope_heads(in, out, neighbours, u, false, true, memory, a, b, count, step, kind, y_kind);
+      else if (row >= 0 && whole) rope_heads(in, out, neighbours, u, true, true, memory, a, b, count, step, kind, y_kind);
+      else if (row >= 0) rope_heads(in, out, neighbours, u, true, false, memory, a, b, count, step, kind, y_kind);
+      else rope_heads(in, out, neighbours, u, false, false, memory, a, b, count, step, kind, y_kind);
     }
   }
   __syncthreads();

@@ -47,6 +47,7 @@ typedef struct StencilWalkParams {
   int32_t chunks;                   // of 16 bytes that a row of a stage has
   int32_t x_pitch, stage_bytes, y_pitch, y_place; // bytes, in shared memory
   int32_t y_unit;                                 // bytes that all places of y are multiples of
+  int32_t row_mask, group_bits; // few rows: 1 << group_bits are below each other, and row_mask is that less 1; otherwise 0 and 4
   int32_t odd;                                    // rows of x start at odd elements
   int32_t x_kind, y_kind, radius, pieces;
   float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it

@@ -21,7 +21,7 @@ INLINE int walk_first(void) { return (int)(threadIdx.x % (blockDim.x / WALK_ROWS
 // Where a block is: stage k of a unit has rows 16 k - 8 to 16 k + 7 of it, and after stage k rows 16 (k - 1) and on can be computed.
 typedef struct StencilStage {
   uint32_t unit;
-  int64_t row, column; // the unit's first
+  int64_t row, column; // the unit's first; few rows: the piece's
   int rows, columns;   // of y
   int stage, stages;   // 0 stages: there are no more units
   // Of this thread's row: its number in x, where the thread's first chunk is, and the bytes from there on that are the row's and a stage's.
@@ -30,27 +30,32 @@ typedef struct StencilStage {
   int low, high, end;
 } StencilStage;
 
-INLINE StencilStage stencil_stage(const StencilWalkParams *p, int size, uint32_t unit) {
+// Few rows, `apart`, a literal: row v of a stage is row v & row_mask of x, and its columns come after those of row v - (row_mask + 1). So several
+// pieces of up to 8 rows are below each other, and a unit is one stage, with nothing above and below it.
+INLINE int walk_piece(const StencilWalkParams *p, int v) { return (v >> p->group_bits) * p->columns; }
+
+INLINE StencilStage stencil_stage(const StencilWalkParams *p, int size, bool apart, uint32_t unit) {
   uint32_t segment = unit / p->strips, strip = unit - segment * p->strips;
   StencilStage t;
   t.unit = unit;
-  t.row = (int64_t)segment * p->rows, t.column = (int64_t)strip * p->columns;
+  t.row = (int64_t)segment * p->rows, t.column = (int64_t)strip * (apart ? walk_piece(p, WALK_ROWS) : p->columns);
   t.rows = unit < p->units ? (int)min((int64_t)p->rows, p->m - t.row) : 0;
-  t.columns = (int)min((int64_t)p->columns, p->n - t.column);
-  t.stage = 0, t.stages = t.rows ? (t.rows + WALK_ROWS - 1) / WALK_ROWS + 1 : 0;
-  t.mine = t.row - WALK_HALO + walk_row();
+  t.stage = 0, t.stages = t.rows ? (apart ? 1 : (t.rows + WALK_ROWS - 1) / WALK_ROWS + 1) : 0;
+  t.mine = apart ? walk_row() & p->row_mask : t.row - WALK_HALO + walk_row();
+  if (apart) t.column += walk_piece(p, walk_row());
+  t.columns = (int)max((int64_t)0, min((int64_t)p->columns, p->n - t.column));
   const char *from = (const char *)p->x + (t.mine * p->x_stride + t.column - WALK_HALO) * size;
   int shift = (int)((uint32_t)(uintptr_t)from & 15), first = walk_first(), all = p->chunks * 16;
   t.at = from - shift + first;
   t.low = (t.column ? 0 : shift + WALK_HALO * size) - first;
-  t.high = (int)min((int64_t)all, shift + (p->n - t.column + WALK_HALO) * size) - first;
+  t.high = (int)max((int64_t)0, min((int64_t)all, shift + (p->n - t.column + WALK_HALO) * size)) - first;
   t.end = all - first;
   return t;
 }
 
-INLINE void stencil_next(const StencilWalkParams *p, int size, StencilStage *t) {
+INLINE void stencil_next(const StencilWalkParams *p, int size, bool apart, StencilStage *t) {
   t->mine += WALK_ROWS, t->at += p->x_step;
-  if (++t->stage >= t->stages) *t = stencil_stage(p, size, t->unit + gridDim.x);
+  if (++t->stage >= t->stages) *t = stencil_stage(p, size, apart, t->unit + gridDim.x);
 }
 
 // Where this thread's chunks lie in a stage.

@@ -48,7 +48,8 @@ INLINE void tensor_pairs(const StencilWalkParams *p, uint32_t *pairs) {
     }
 }
 
-INLINE TensorBands tensor_bands(const uint32_t *pairs, int piece) {
+// bits: of the number of rows that belong together.
+INLINE TensorBands tensor_bands(const uint32_t *pairs, int piece, int bits) {
   const int g = (threadIdx.x % 32) >> 2, t = threadIdx.x & 3;
   const uint32_t *at = pairs + piece * TENSOR_BANDS + TENSOR_FAR + 2 * t;
   TensorBands b;
@@ -57,23 +58,23 @@ INLINE TensorBands tensor_bands(const uint32_t *pairs, int piece) {
 #pragma unroll
     for (int i = 0; i < 4; i++) b.along[e][i] = at[8 * i - 8 - 2 * g - e];
   b.before = at[-8 - g], b.after = at[8 - g];
-  b.down = at[-g] & ((2 * t == g ? 0 : 0xffffu) | (2 * t + 1 == g ? 0 : 0xffff0000u));
+  b.down = at[-g] & ((2 * t == g || g >> bits != 2 * t >> bits ? 0 : 0xffffu) | (2 * t + 1 == g || g >> bits != 2 * t + 1 >> bits ? 0 : 0xffff0000u));
   return b;
 }
 
 // sum: 16 rows by the even and the odd columns of 16. f: those rows with 8 columns before and after; g, h: those columns with 8 rows above
-// and below.
-INLINE void tensor_multiply(const TensorBands &b, const uint32_t (&f)[4], const uint32_t (&f_after)[4], const uint32_t (&g)[4],
+// and below; apart: h alone, which has the rows.
+INLINE void tensor_multiply(const TensorBands &b, bool apart, const uint32_t (&f)[4], const uint32_t (&f_after)[4], const uint32_t (&g)[4],
                             const uint32_t (&h)[4], int kind, float (&sum)[2][4]) {
-  const uint32_t above[4] = {b.before, 0, b.down, b.before}, below[4] = {b.after, b.down, 0, b.after};
+  const uint32_t above[4] = {b.before, 0, b.down, b.before}, below[4] = {b.after, b.down, 0, b.after}, own[4] = {b.down, 0, 0, b.down};
 #pragma unroll
   for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f, b.along[e][0], b.along[e][1], kind);
 #pragma unroll
   for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f_after, b.along[e][2], b.along[e][3], kind);
 #pragma unroll
-  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], above, g[2 * e], g[2 * e + 1], kind);
+  for (int e = 0; e < 2 && !apart; e++) multiply_16x8(sum[e], above, g[2 * e], g[2 * e + 1], kind);
 #pragma unroll
-  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], below, h[2 * e], h[2 * e + 1], kind);
+  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], apart ? own : below, h[2 * e], h[2 * e + 1], kind);
 }
 
 // Two elements at byte `at` of shared memory; odd: places may be no multiples of 4, and `pick` says which half of two words.
@@ -91,21 +92,22 @@ typedef struct TensorLane {
   int y;
 } TensorLane;
 
-INLINE TensorLane tensor_lane(const StencilWalkParams *p, int out) {
+INLINE TensorLane tensor_lane(const StencilWalkParams *p, bool apart, int out) {
   const int g = (threadIdx.x % 32) >> 2, t = threadIdx.x & 3, first = (int)(threadIdx.x / 32) * 2 * TENSOR_COLUMNS;
   const uint32_t x = (uint32_t)(uintptr_t)p->x, y = (uint32_t)(uintptr_t)p->y;
   TensorLane l;
-  uint32_t shift = (x + (uint32_t)(g * p->x_stride) * 2) & 15;
+  const int row_g = apart ? g & p->row_mask : g;
+  uint32_t shift = (x + (uint32_t)(row_g * p->x_stride) * 2) & 15;
   l.row = (uint32_t)(g * p->x_pitch + first * 2 + t * 4) + (shift & 12);
   l.pick_row = shift & 2 ? 0x5432 : 0x3210;
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     int row = 2 * t + i;
-    shift = (x + (uint32_t)(row * p->x_stride) * 2) & 15;
+    shift = (x + (uint32_t)((apart ? row & p->row_mask : row) * p->x_stride) * 2) & 15;
     l.column[i] = (uint32_t)(row * p->x_pitch + (first + WALK_HALO) * 2 + g * 4) + (shift & 12);
     l.pick[i] = shift & 2 ? 0x5432 : 0x3210;
   }
-  l.y = g * p->y_pitch + (int)((y + (uint32_t)(g * p->y_stride) * (uint32_t)out) & 15) + (first + 4 * t) * out;
+  l.y = g * p->y_pitch + (int)((y + (uint32_t)(row_g * p->y_stride) * (uint32_t)out) & 15) + (first + 4 * t) * out;
   return l;
 }
 
@@ -122,11 +124,11 @@ INLINE void tensor_columns(const StencilWalkParams *p, const TensorLane &l, uint
     }
 }
 
-// 16 rows, of two stages, by the c-th 16 columns, counted from 8 before the warp's first, as a left operand.
-INLINE void tensor_rows(const StencilWalkParams *p, const TensorLane &l, uint32_t last, uint32_t stage, int c, bool odd, uint32_t (&f)[4]) {
+// 16 rows, eight from `upper` and eight from `lower` on, by the c-th 16 columns, counted from 8 before the warp's first, as a left operand.
+INLINE void tensor_rows(const TensorLane &l, uint32_t upper, uint32_t lower, int c, bool odd, uint32_t (&f)[4]) {
 #pragma unroll
   for (int i = 0; i < 4; i++)
-    f[i] = tensor_word((i & 1 ? stage : last + 8 * p->x_pitch) + l.row + c * 32 + i / 2 * 16, l.pick_row, odd);
+    f[i] = tensor_word((i & 1 ? lower : upper) + l.row + c * 32 + i / 2 * 16, l.pick_row, odd);
 }
 
 // Four neighbouring results. unit: bytes that places are multiples of.
@@ -151,20 +153,20 @@ INLINE void tensor_put(const StencilWalkParams *p, char *at, int out, const floa
   }
 }
 
-// 16 rows of y, this warp's 32 columns. last, stage: places of two stages; g, h: their columns. Returns whether some result is not finite.
-INLINE bool tensor_compute(const StencilWalkParams *p, const TensorLane &l, const TensorBands (&b)[TENSOR_HELD], const uint32_t *pairs, uint32_t last, uint32_t stage,
-                           const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], char *to, int out, bool odd, int kind) {
+// 16 rows of y, this warp's 32 columns. upper, lower: where these rows are; g, h: columns of two stages. Returns whether some result is not finite.
+INLINE bool tensor_compute(const StencilWalkParams *p, const TensorLane &l, const TensorBands (&b)[TENSOR_HELD], const uint32_t *pairs, uint32_t upper, uint32_t lower,
+                           const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], char *to, int out, bool odd, bool apart, int kind) {
   uint32_t f[3][4];
   float rare = 0;
-  tensor_rows(p, l, last, stage, 0, odd, f[0]);
+  tensor_rows(l, upper, lower, 0, odd, f[0]);
 #pragma unroll
   for (int q = 0; q < 2; q++) {
-    tensor_rows(p, l, last, stage, q + 1, odd, f[q + 1]);
+    tensor_rows(l, upper, lower, q + 1, odd, f[q + 1]);
     float sum[2][4] = {};
 #pragma unroll
     for (int k = 0; k < TENSOR_HELD; k++)
-      if (k < p->pieces) tensor_multiply(b[k], f[q], f[q + 1], g[q], h[q], kind, sum);
-    if (p->pieces > TENSOR_HELD) tensor_multiply(tensor_bands(pairs, TENSOR_HELD), f[q], f[q + 1], g[q], h[q], kind, sum);
+      if (k < p->pieces) tensor_multiply(b[k], apart, f[q], f[q + 1], g[q], h[q], kind, sum);
+    if (p->pieces > TENSOR_HELD) tensor_multiply(tensor_bands(pairs, TENSOR_HELD, p->group_bits), apart, f[q], f[q + 1], g[q], h[q], kind, sum);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       if (kind == KIND_FP16) sum[0][i] *= p->scale, sum[1][i] *= p->scale; // bf16 needs no scale
@@ -203,17 +205,14 @@ INLINE char *tensor_result(const StencilWalkParams *p, int64_t row, int64_t colu
   return (char *)p->y + (row * p->y_stride + column) * out;
 }
 
-// (Where the unit is is computed again: kept until here, it would take registers from all that comes before.)
-INLINE void tensor_mend(const StencilWalkParams *p, uint32_t unit, int stage, int rows, char *memory, int out, int kind) {
-  const StencilStage t = stencil_stage(p, 2, unit);
-  int64_t first = t.row + (stage - 1) * WALK_ROWS;
+// This thread's row of results. (Where the unit is is computed again: kept until here, it would take registers from all that comes before.)
+INLINE void tensor_mend(const StencilWalkParams *p, bool apart, uint32_t unit, int stage, char *memory, int out, int kind) {
+  const StencilStage t = stencil_stage(p, 2, apart, unit);
+  int64_t row = apart ? t.mine : t.row + (stage - 1) * WALK_ROWS + walk_row();
+  char *at = memory + ((uint32_t)(uintptr_t)tensor_result(p, row, t.column, out) & 15);
 #pragma unroll 1
-  for (int i = 0; i < rows; i++)
-#pragma unroll 1
-    for (int c = threadIdx.x; c < t.columns; c += blockDim.x) {
-      char *at = memory + i * p->y_pitch + ((uint32_t)(uintptr_t)tensor_result(p, first + i, t.column, out) & 15);
-      if (!isfinite(load_one(at, c, p->y_kind))) store_one(at, c, p->y_kind, tensor_exact(p, first + i, t.column + c, kind));
-    }
+  for (int c = walk_first() / 16; c < t.columns; c += (int)blockDim.x / WALK_ROWS)
+    if (!isfinite(load_one(at, c, p->y_kind))) store_one(at, c, p->y_kind, tensor_exact(p, row, t.column + c, kind));
 }
 
 // This thread's row, from shared memory to y: whole cells, and single elements before and after them.
@@ -230,19 +229,19 @@ INLINE void tensor_send(char *to, const char *memory, int bytes, int out) {
   for (int k = first; k < cells; k += blockDim.x) *(uint4 *)(to + k) = *(const uint4 *)(from + k);
 }
 
-INLINE void stencil_tensor(const StencilWalkParams *p, int out, bool odd, int kind) {
+INLINE void stencil_tensor(const StencilWalkParams *p, int out, bool odd, bool apart, int kind) {
   __shared__ uint32_t pairs[STENCIL_PIECES * TENSOR_BANDS];
-  StencilStage now = stencil_stage(p, 2, blockIdx.x), later = now;
-  char *results = walk_memory + p->y_place, *mine = walk_memory + stage_place(p), *y;
+  StencilStage now = stencil_stage(p, 2, apart, blockIdx.x), later = now;
+  char *results = walk_memory + p->y_place, *mine = walk_memory + stage_place(p), *row = results + walk_row() * p->y_pitch, *y;
   tensor_pairs(p, pairs);
 #pragma unroll 1
   for (int i = 0; i < TENSOR_RING - 2; i++) {
     stage_fetch(p, later, 2, mine + i * p->stage_bytes);
-    if (later.stages) stencil_next(p, 2, &later);
+    if (later.stages) stencil_next(p, 2, apart, &later);
   }
   __syncthreads();
-  const TensorBands b[TENSOR_HELD] = {tensor_bands(pairs, 0), tensor_bands(pairs, 1)};
-  const TensorLane l = tensor_lane(p, out);
+  const TensorBands b[TENSOR_HELD] = {tensor_bands(pairs, 0, p->group_bits), tensor_bands(pairs, 1, p->group_bits)};
+  const TensorLane l = tensor_lane(p, apart, out);
   uint32_t g[2][4], h[2][4];
   int slot = 0; // where the stage is
 #pragma unroll 1
@@ -251,25 +250,26 @@ INLINE void stencil_tensor(const StencilWalkParams *p, int out, bool odd, int ki
     stage_cut(now, mine + slot);
     __syncthreads();
     stage_fetch(p, later, 2, mine + stage_before(p, slot, 2, TENSOR_RING));
-    if (later.stages) stencil_next(p, 2, &later);
+    if (later.stages) stencil_next(p, 2, apart, &later);
     uint32_t stage = tile_address(walk_memory) + slot;
     tensor_columns(p, l, stage, odd, h);
-    if (now.stage) {
-      bool rare = tensor_compute(p, l, b, pairs, tile_address(walk_memory) + stage_before(p, slot, 1, TENSOR_RING), stage, g, h, results, out, odd, kind);
-      int rows = min(WALK_ROWS, now.rows - (now.stage - 1) * WALK_ROWS);
+    if (now.stage == 0) y = tensor_result(p, apart ? now.mine : now.row + walk_row(), now.column, out);
+    if (now.stage || apart) {
+      uint32_t upper = apart ? stage : tile_address(walk_memory) + stage_before(p, slot, 1, TENSOR_RING) + 8 * p->x_pitch;
+      uint32_t lower = apart ? stage + 8 * p->x_pitch : stage;
+      bool rare = tensor_compute(p, l, b, pairs, upper, lower, g, h, results, out, odd, apart, kind);
+      bool there = apart ? now.mine < p->m : walk_row() < now.rows - (now.stage - 1) * WALK_ROWS;
       if (__syncthreads_or(rare)) {
-        tensor_mend(p, now.unit, now.stage, rows, results, out, kind);
+        if (there) tensor_mend(p, apart, now.unit, now.stage, row, out, kind);
         __syncthreads();
       }
-      if (walk_row() < rows) tensor_send(y, results + walk_row() * p->y_pitch, now.columns * out, out);
+      if (there) tensor_send(y, row, now.columns * out, out);
       y += p->y_step;
-    } else {
-      y = tensor_result(p, now.row + walk_row(), now.column, out);
     }
 #pragma unroll
-    for (int i = 0; i < 8; i++) g[i / 4][i % 4] = h[i / 4][i % 4];
+    for (int i = 0; i < 8 && !apart; i++) g[i / 4][i % 4] = h[i / 4][i % 4];
     slot = stage_before(p, slot, TENSOR_RING - 1, TENSOR_RING);
-    stencil_next(p, 2, &now);
+    stencil_next(p, 2, apart, &now);
   }
 }
 
@@ -278,10 +278,12 @@ KERNEL __launch_bounds__(STENCIL_THREADS, 2) sol_stencil_2_tensor(const __grid_c
   wait_for_predecessor();
   const bool half = p.x_kind == KIND_FP16;
   const int out = p.y_kind == KIND_FP32 ? 4 : 2;
-  if (half && p.odd) stencil_tensor(&p, out, true, KIND_FP16);
-  else if (half) stencil_tensor(&p, out, false, KIND_FP16);
-  else if (p.odd) stencil_tensor(&p, out, true, KIND_BF16);
-  else stencil_tensor(&p, out, false, KIND_BF16);
+  if (half && p.row_mask) stencil_tensor(&p, out, true, true, KIND_FP16);
+  else if (half && p.odd) stencil_tensor(&p, out, true, false, KIND_FP16);
+  else if (half) stencil_tensor(&p, out, false, false, KIND_FP16);
+  else if (p.row_mask) stencil_tensor(&p, out, true, true, KIND_BF16);
+  else if (p.odd) stencil_tensor(&p, out, true, false, KIND_BF16);
+  else stencil_tensor(&p, out, false, false, KIND_BF16);
 }
 
 #endif

@@ -70,14 +70,14 @@ INLINE void walk_store(const StencilWalkParams *p, int64_t at, const float (&f)[
 // most: the largest radius, at least half of it is added without asking.
 INLINE void stencil_walk(int most, const StencilWalkParams *p) {
   const int across = p->columns / 128, warp = threadIdx.x / 32, half = warp / across, column = (warp - half * across) * 128 + threadIdx.x % 32 * 4;
-  StencilStage now = stencil_stage(p, 4, blockIdx.x), later = now;
+  StencilStage now = stencil_stage(p, 4, false, blockIdx.x), later = now;
   char *mine = walk_memory + stage_place(p);
   let_successor_start();
   wait_for_predecessor();
 #pragma unroll 1
   for (int i = 0; i < WALK_RING - 2; i++) {
     stage_fetch(p, later, 4, mine + i * p->stage_bytes);
-    if (later.stages) stencil_next(p, 4, &later);
+    if (later.stages) stencil_next(p, 4, false, &later);
   }
   int slot = 0; // where the stage is
 #pragma unroll 1
@@ -85,7 +85,7 @@ INLINE void stencil_walk(int most, const StencilWalkParams *p) {
     copy_wait<WALK_RING - 3>();
     __syncthreads();
     stage_fetch(p, later, 4, mine + stage_before(p, slot, 2, WALK_RING));
-    if (later.stages) stencil_next(p, 4, &later);
+    if (later.stages) stencil_next(p, 4, false, &later);
     int64_t row = now.row + (now.stage - 1) * WALK_ROWS + half * WALK_EACH;
     if (now.stage && column < now.columns && row < now.row + now.rows) {
       uint32_t first = tile_address(walk_memory) + (column + WALK_HALO) * 4, octet[3];
@@ -98,7 +98,7 @@ INLINE void stencil_walk(int most, const StencilWalkParams *p) {
         if (row + k < now.row + now.rows) walk_store(p, (row + k) * p->y_stride + now.column + column, sum[k]);
     }
     slot = stage_before(p, slot, WALK_RING - 1, WALK_RING);
-    stencil_next(p, 4, &now);
+    stencil_next(p, 4, false, &now);
   }
 }
 

@@ -141,9 +141,10 @@ static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkPar
   int size = ops_size(a->dtype);
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
   p->x_step = p->x_stride * size * WALK_ROWS, p->y_step = p->y_stride * ops_size(out_of(a)) * WALK_ROWS;
-  int64_t steps = ops_ceil_div(ops_ceil_div(a->n, ops_ceil_div(a->n, most)), step);
+  int64_t pieces = p->row_mask ? WALK_ROWS >> p->group_bits : 1; // next to each other that are below each other in a stage
+  int64_t steps = ops_ceil_div(ops_ceil_div(a->n, ops_ceil_div(a->n, most * pieces) * pieces), step);
   p->columns = (int32_t)(steps * step);
-  p->strips = (uint32_t)ops_ceil_div(a->n, p->columns);
+  p->strips = (uint32_t)ops_ceil_div(a->n, p->columns * pieces);
   // An odd number of 16 bytes from row to row: eight rows lie in different banks.
   p->chunks = (p->columns + 16) * size / 16 + 1;
   p->x_pitch = p->chunks * 16;
@@ -161,6 +162,11 @@ static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkPar
 static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), step = 2 * TENSOR_COLUMNS;
   if (a->m == 1 || !split_coefficients(a, p)) return false;
+  p->group_bits = 4;
+  if (a->m <= WALK_ROWS / 2) {
+    p->group_bits = a->m <= 2 ? 1 : a->m <= 4 ? 2 : 3;
+    p->row_mask = (1 << p->group_bits) - 1;
+  }
   p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
   p->odd = ops_align(a->x, p->x_stride * size, a->m) < 4;
   plan_walk(ctx, a, p, STENCIL_THREADS / 32 * step, step, 32, TENSOR_RING, out, l);
