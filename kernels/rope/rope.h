@@ -30,8 +30,8 @@ typedef struct RopeParams {
   int64_t last;           // any, by words: the last token's number
   TileShape tile;         // rows are tokens, columns all elements of one
   int32_t x_unit, y_unit; // bytes that all places in shared memory where pairs start are multiples of
-  int32_t neighbours; // pairs are neighbours
-  int32_t lanes;      // by words: threads with the same unit of a token, which share its heads
+  int32_t neighbours;     // pairs are neighbours
+  int32_t lanes;          // by words: threads with the same unit of a token, which share its heads
 } RopeParams;
 
 #endif

@@ -124,8 +124,6 @@ INLINE void stencil_rows(StencilShape s, const StencilParams *p, StencilPlace t,
     for (int j = 0; j < w; j++) sum[k][j] = 0;
 #pragma unroll
   for (int i = -s.radius; i < s.rows + s.radius; i++) {
-    // Without barriers the loads of all rows would come first, more than there are registers for.
-    if (s.wide && s.radius > 4 && w == 8 && i % 2 == 0) __syncwarp();
     const char *at = x + i * p->x_stride * s.size;
     const int far = i < 0 ? -i : i >= s.rows ? i - s.rows + 1 : 0; // from the nearest of the thread's rows
     const int sure = inside && stencil_always(s, far);

@@ -6,12 +6,12 @@ enum {
   STENCIL_THREADS = 256, // eight warps, below each other where there are rows for all of them
   STENCIL_COLUMNS = 4,   // of a thread where rows are not whole vectors
   STENCIL_SHORT = 64,    // the longest row that STENCIL_NARROW takes
-  WALK_ROWS = 16,      // of a stage
-  TENSOR_COLUMNS = 16,
-  TENSOR_RING = 8, // stages of 16 rows in shared memory
-  WALK_RING = 3,   // of fp32
-  STENCIL_PIECES = 3,   // of a coefficient, at most
-  STENCIL_DISTANCES = 9 // from the centre on
+  WALK_ROWS = 16,        // of a stage
+  TENSOR_COLUMNS = 16,   // that a warp computes at once with tensor cores
+  TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
+  WALK_RING = 3,         // the same of fp32
+  STENCIL_PIECES = 3,    // of a coefficient, at most
+  STENCIL_DISTANCES = 9  // from the centre on
 };
 
 typedef enum StencilLayout { // of a thread's columns
@@ -20,7 +20,7 @@ typedef enum StencilLayout { // of a thread's columns
   STENCIL_NARROW, // one, and the next thread has the next one, of the rows below at the end of a row
   STENCIL_DENSE,  // one vector of x as one long row: rows are short and follow each other without a gap
   STENCIL_FLAT,   // one vector of the only row
-  STENCIL_TENSOR  // four of each 16, of two rows that are 8 apart: StencilWalkParams
+  STENCIL_WALK    // of blocks that walk down strips: StencilWalkParams
 } StencilLayout;
 
 typedef struct StencilParams {
@@ -40,15 +40,16 @@ typedef struct StencilParams {
 typedef struct StencilWalkParams {
   void *y;
   const void *x, *x_end;
-  int64_t m, n, y_stride, x_stride; // elements
-  int64_t y_step, x_step;           // of 16 rows, in bytes
-  uint32_t strips, units;           // of columns; in all: strips of so many rows
-  int32_t rows, columns;            // of a unit
-  int32_t chunks;                   // of 16 bytes that a row of a stage has
+  int64_t m, n, y_stride, x_stride;               // elements
+  int64_t y_step, x_step;                         // of 16 rows, in bytes
+  uint32_t strips, units;                         // of columns; in all: strips of so many rows
+  int32_t rows, columns;                          // of a unit
+  int32_t chunks;                                 // of 16 bytes that a row of a stage has
   int32_t x_pitch, stage_bytes, y_pitch, y_place; // bytes, in shared memory
   int32_t y_unit;                                 // bytes that all places of y are multiples of
-  int32_t row_mask, group_bits; // few rows: 1 << group_bits are below each other, and row_mask is that less 1; otherwise 0 and 4
-  int32_t odd;                                    // rows of x start at odd elements
+  int32_t row_mask,
+      group_bits; // few rows: 1 << group_bits are below each other, and row_mask is that less 1; otherwise 0 and 4
+  int32_t odd; // rows of x start at odd elements
   int32_t x_kind, y_kind, radius, pieces;
   float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it
   uint16_t piece[STENCIL_PIECES][STENCIL_DISTANCES]; // by distance

@@ -24,11 +24,15 @@ typedef struct StencilStage {
   int64_t row, column; // the unit's first; few rows: the piece's
   int rows, columns;   // of y
   int stage, stages;   // 0 stages: there are no more units
-  // Of this thread's row: its number in x, where the thread's first chunk is, and the bytes from there on that are the row's and a stage's.
+  // Of this thread's row: its number in x, where the thread's first chunk is, and the bytes from there on that are the row's.
   int64_t mine;
   const char *at;
-  int low, high, end;
+  int low, high;
+  int has, cut[2]; // a bit for each of its chunks: the row has a part in it; bytes to those that have elements of other rows, too, or -1
 } StencilStage;
+
+// The chunk in which byte `at` of what is the row's starts or ends, if that is this thread's; bytes from its first.
+INLINE int stage_edge(int at, int end) { return at % 16 && at > 0 && at < end && at / 16 % (blockDim.x / 16) == 0 ? at & -16 : -1; }
 
 // Few rows, `apart`, a literal: row v of a stage is row v & row_mask of x, and its columns come after those of row v - (row_mask + 1). So several
 // pieces of up to 8 rows are below each other, and a unit is one stage, with nothing above and below it.
@@ -49,7 +53,9 @@ INLINE StencilStage stencil_stage(const StencilWalkParams *p, int size, bool apa
   t.at = from - shift + first;
   t.low = (t.column ? 0 : shift + WALK_HALO * size) - first;
   t.high = (int)max((int64_t)0, min((int64_t)all, shift + (p->n - t.column + WALK_HALO) * size)) - first;
-  t.end = all - first;
+  t.has = 0;
+  for (int k = 0, i = 0; k < all - first; k += blockDim.x, i++) t.has |= (k + 16 > t.low && k < t.high) << i;
+  t.cut[0] = stage_edge(t.low, all - first), t.cut[1] = stage_edge(t.high, all - first);
   return t;
 }
 
@@ -70,14 +76,14 @@ INLINE int stage_before(const StencilWalkParams *p, int slot, int count, int rin
 // Starts to copy a stage; `to`: this thread's place in it. What is not x is zero, but for elements of other rows in a row's first and last chunk.
 INLINE void stage_fetch(const StencilWalkParams *p, const StencilStage &t, int size, char *to) {
   if (t.stages) {
-    bool there = (uint64_t)t.mine < (uint64_t)p->m;
-    int high = there ? t.high : 0;
-    if (there && (t.at + (t.low & -16) < (const char *)p->x || t.at + (high + 15 & -16) > (const char *)p->x_end)) {
+    const int end = p->chunks * 16 - walk_first();
+    int has = (uint64_t)t.mine < (uint64_t)p->m ? t.has : 0;
+    if (has && (t.at + (t.low & -16) < (const char *)p->x || t.at + (t.high + 15 & -16) > (const char *)p->x_end)) {
 #pragma unroll 1
-      for (int k = 0; k < t.end; k += blockDim.x) *(uint4 *)(to + k) = load_singly(t.at + k, t.at + t.low, t.at + high, size);
+      for (int k = 0; k < end; k += blockDim.x) *(uint4 *)(to + k) = load_singly(t.at + k, t.at + t.low, t.at + t.high, size);
     } else {
-#pragma unroll 4
-      for (int k = 0; k < t.end; k += blockDim.x) copy_async(tile_address(to + k), t.at + k, k + 16 > t.low && k < high);
+#pragma unroll 3
+      for (int k = 0; k < end; k += blockDim.x, has >>= 1) copy_async(tile_address(to + k), t.at + k, has & 1);
     }
   }
   copy_commit();
@@ -96,9 +102,9 @@ INLINE uint4 stage_keep(uint4 v, int from, int to) {
 
 // After what this thread copied is there: elements of other rows become zeros.
 INLINE void stage_cut(const StencilStage &t, char *to) {
-  int low = t.low & -16, high = t.high & -16;
-  if (low >= 0 && low < t.end && low % blockDim.x == 0) *(uint4 *)(to + low) = stage_keep(*(const uint4 *)(to + low), t.low - low, t.high - low);
-  if (high >= 0 && high < t.end && high % blockDim.x == 0) *(uint4 *)(to + high) = stage_keep(*(const uint4 *)(to + high), t.low - high, t.high - high);
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+    if (t.cut[i] >= 0) *(uint4 *)(to + t.cut[i]) = stage_keep(*(const uint4 *)(to + t.cut[i]), t.low - t.cut[i], t.high - t.cut[i]);
 }
 
 #endif

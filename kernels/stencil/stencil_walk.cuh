@@ -102,10 +102,7 @@ INLINE void stencil_walk(int most, const StencilWalkParams *p) {
   }
 }
 
-#define STENCIL_WALK(name, most) \
-  KERNEL __launch_bounds__(STENCIL_THREADS, 2) name(const __grid_constant__ StencilWalkParams p) { stencil_walk(most, &p); }
-STENCIL_WALK(sol_stencil_4_4_walk, 4)
-STENCIL_WALK(sol_stencil_4_8_walk, 8)
+KERNEL __launch_bounds__(STENCIL_THREADS, 2) sol_stencil_4_8_walk(const __grid_constant__ StencilWalkParams p) { stencil_walk(8, &p); }
 
 #endif
 #endif

@@ -1,7 +1,6 @@
 // y[b][j][i] = x[b][i][j]
 #include "transpose_gather.cuh"
 #include "transpose_narrow.cuh"
-#include "transpose_walk.cuh"
 
 #define TILE_WIDE(size, tall, wide)   __shared__ __align__(16) char tile[(tall) * (wide) * (size)]
 #define TILE_ODD(size, tall, wide)                                                                           \
@@ -12,7 +11,6 @@
 #define TILE_FEW_ROWS(size, tall, wide) (void)0
 #define TILE_FEW_COLUMNS(size, tall, wide) (void)0
 #define TILE_GATHER(size, tall, wide) (void)0
-#define TILE_WALK(size, tall, wide) (void)0
 #define BODY_WIDE(shape)              transpose_wide(shape, &p, tile)
 #define BODY_ODD(shape)               transpose_odd(shape, &p, TRANSPOSE_SLACK(shape.size), tile)
 #define BODY_PLAIN(shape)             transpose_odd(shape, &p, 0, tile)
@@ -20,7 +18,6 @@
 #define BODY_FEW_ROWS(shape)          transpose_narrow(shape.size, true, &p)
 #define BODY_FEW_COLUMNS(shape)       transpose_narrow(shape.size, false, &p)
 #define BODY_GATHER(shape)            transpose_gather(shape.size, shape.tall, &p)
-#define BODY_WALK(shape)              transpose_walk(shape.size, &p)
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   KERNEL __launch_bounds__(TRANSPOSE_THREADS_##kind(size, tall, wide, rows),                                 \
                            1024 / TRANSPOSE_THREADS_##kind(size, tall, wide, rows))                          \

@@ -12,7 +12,6 @@
 #define TRANSPOSE_THREADS_FEW_ROWS(size, tall, wide, rows)    256
 #define TRANSPOSE_THREADS_FEW_COLUMNS(size, tall, wide, rows) 256
 #define TRANSPOSE_THREADS_GATHER(size, tall, wide, rows)      TRANSPOSE_GATHER_THREADS
-#define TRANSPOSE_THREADS_WALK(size, tall, wide, rows)        TRANSPOSE_GATHER_THREADS
 enum { TRANSPOSE_GATHER_THREADS = 256 };
 
 // Blocks: x walks down the tiles of a column of tiles, so that neighbours write neighbouring pieces of y's rows;
@@ -23,8 +22,6 @@ typedef struct TransposeParams {
   int64_t m, n;                                 // of x
   int64_t y_stride, x_stride, y_batch, x_batch; // bytes
   uint32_t batches, tiles_n;
-  uint32_t segments;   // walk: of a strip of `span` columns, of `tall` rows each
-  int64_t tall;
   int32_t span, pitch; // few rows or columns, gather: elements of a long row in a block, bytes of it in shared memory
   uint32_t ahead_m, ahead_n; // a block prefetches into L2 the tile this many tiles further on; none where both are 0
 } TransposeParams;

@@ -194,6 +194,18 @@ static int plan_any(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   return kernel_of(a) + 2 + (a->interleaved != 0);
 }
 
+// By words: so many threads share a token's heads that these, of all tokens of a block, take the fewest turns. Each reads the tables.
+static int32_t lanes_of(int64_t units, int64_t heads, int64_t rows) {
+  enum { TABLES = 2 }; // what reading them costs, in turns
+  int64_t best = 1, least = INT64_MAX;
+  for (int64_t lanes = 1; lanes <= heads && lanes * units <= ROPE_TILE_THREADS; lanes++) {
+    int64_t cost =
+        ops_ceil_div(rows, ROPE_TILE_THREADS / (units * lanes)) * (ops_ceil_div(heads, lanes) + TABLES);
+    if (cost < least) least = cost, best = lanes;
+  }
+  return (int32_t)best;
+}
+
 // The same through shared memory: some tokens a block, or, where these are long, some heads of one. False: heads are too long for it.
 static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, OpsLaunch *l) {
   int64_t in = ops_size(a->dtype), out = ops_size(out_of(a));
@@ -211,10 +223,9 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
                        l);
   // Units: pairs, two of them where that is a word, and two elements that are only copied.
   p->turns = a->interleaved || in == 4 ? p->half : ops_ceil_div(p->half, 2);
-  int64_t units = p->turns + ops_ceil_div(a->d - rotary_of(a), 2), least = ops_ceil_div(ROPE_TILE_THREADS, units * p->tile.rows);
+  int64_t units = p->turns + ops_ceil_div(a->d - rotary_of(a), 2);
   p->head32 = elementwise_divider32((uint32_t)(units ? units : 1));
-  // As few share a token's heads as keep all threads busy: each reads the tables.
-  p->lanes = (int32_t)cpu_min(cpu_min(least, a->h), units < ROPE_TILE_THREADS ? ROPE_TILE_THREADS / units : 1);
+  p->lanes = lanes_of(units, a->h, p->tile.rows);
   p->last = a->t - 1;
   int64_t places = a->d | (a->interleaved ? 0 : p->half);
   p->x_unit = ops_align(a->x, (p->x_stride | places) * in, 2);

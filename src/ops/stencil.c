@@ -22,9 +22,10 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/stencil/stencil.def"
 };
 
-// Of those that walk: stages, and results of 4 bytes.
-enum { TENSOR_SHARED = 88 << 10, WALK_SHARED = 100 << 10 };
-static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_COUNT - 1] = TENSOR_SHARED, [KERNEL_COUNT - 2] = WALK_SHARED, [KERNEL_COUNT - 3] = WALK_SHARED};
+// The last two walk: fp32, and 2-byte elements by tensor cores. Shared memory: stages, and results of 4 bytes.
+enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 88 << 10 };
+static const uint32_t kernel_shared[KERNEL_COUNT] = {
+    [KERNEL_WALK] = WALK_SHARED, [KERNEL_TENSOR] = TENSOR_SHARED};
 
 static SolDtype out_of(const SolStencil *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -133,15 +134,16 @@ static void cut_rows(const SolStencil *a, StencilWalkParams *p, int64_t blocks) 
   }
 }
 
-// Strips of `most` columns at most, in whole multiples of `step`, of which a block has threads for `threads` each; `ring` stages, and
-// results of `out` bytes, which 0 keeps out of shared memory.
-static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, int64_t most, int64_t step, int threads, int ring,
-                      int out, OpsLaunch *l) {
+// Strips of up to `most` columns, in whole multiples of `step`, for each of which a block has `threads`; `ring` stages in shared memory, and
+// results of `out` bytes, unless that is 0.
+static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, int64_t most,
+                      int64_t step, int threads, int ring, int out, OpsLaunch *l) {
   enum { SM_THREADS = 512, SHARED = 220 << 10 };
   int size = ops_size(a->dtype);
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
   p->x_step = p->x_stride * size * WALK_ROWS, p->y_step = p->y_stride * ops_size(out_of(a)) * WALK_ROWS;
-  int64_t pieces = p->row_mask ? WALK_ROWS >> p->group_bits : 1; // next to each other that are below each other in a stage
+  int64_t pieces =
+      p->row_mask ? WALK_ROWS >> p->group_bits : 1; // next to each other that are below each other in a stage
   int64_t steps = ops_ceil_div(ops_ceil_div(a->n, ops_ceil_div(a->n, most * pieces) * pieces), step);
   p->columns = (int32_t)(steps * step);
   p->strips = (uint32_t)ops_ceil_div(a->n, p->columns * pieces);
@@ -161,7 +163,7 @@ static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkPar
 // Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
 static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), step = 2 * TENSOR_COLUMNS;
-  if (a->m == 1 || !split_coefficients(a, p)) return false;
+  if (!split_coefficients(a, p)) return false;
   p->group_bits = 4;
   if (a->m <= WALK_ROWS / 2) {
     p->group_bits = a->m <= 2 ? 1 : a->m <= 4 ? 2 : 3;
@@ -170,6 +172,12 @@ static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkP
   p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
   p->odd = ops_align(a->x, p->x_stride * size, a->m) < 4;
   plan_walk(ctx, a, p, STENCIL_THREADS / 32 * step, step, 32, TENSOR_RING, out, l);
+  return true;
+}
+
+static bool plan_fp32(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
+  p->group_bits = 4;
+  plan_walk(ctx, a, p, 512, 128, 64, WALK_RING, 0, l);
   return true;
 }
 
@@ -189,37 +197,37 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                      .centre = a->centre};
   memcpy(p.side, a->side, sizeof p.side);
   StencilWalkParams t = {.y = a->y,
-                           .x = a->x,
-                           .m = a->m,
-                           .n = a->n,
-                           .y_stride = p.y_stride,
-                           .x_stride = p.x_stride,
-                           .x_kind = p.x_kind,
-                           .y_kind = p.y_kind,
-                           .radius = a->radius,
-                           .centre = a->centre};
+                         .x = a->x,
+                         .m = a->m,
+                         .n = a->n,
+                         .y_stride = p.y_stride,
+                         .x_stride = p.x_stride,
+                         .x_kind = p.x_kind,
+                         .y_kind = p.y_kind,
+                         .radius = a->radius,
+                         .centre = a->centre};
   memcpy(t.side, a->side, sizeof t.side);
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
-  // Radii up to 2 and aligned rows are faster without: fewer instructions there.
-  OpsLaunch by_tensor = {
-      .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
-  const char *path = getenv("SOL_STENCIL");
-  bool try = path ? *path == 't' : !wide;
-  if (size == 4 && wide && a->radius > 2 && path && *path == 'w') {
-    by_tensor.kernel = KERNEL_COUNT - (a->radius > 4 ? 2 : 3);
-    plan_walk(ctx, a, &t, 512, 128, 64, WALK_RING, 0, &by_tensor);
-    return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
-  }
-  if (size == 2 && try && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
-      plan_tensor(ctx, a, &t, &by_tensor))
-    return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
+  // Small radii are faster without: fewer instructions there.
+  OpsLaunch walk = {.kernel = size == 2 ? KERNEL_TENSOR : KERNEL_WALK,
+                    .block = STENCIL_THREADS,
+                    .early = true,
+                    .params = &t,
+                    .bytes = sizeof t};
+  bool walks = !flat && (size == 2 ? a->radius > (wide ? 4 : 2) && plan_tensor(ctx, a, &t, &walk)
+                                   : wide && a->radius > 4 && plan_fp32(ctx, a, &t, &walk));
+  if (walks && ops_has_kernel(ctx, &ops_stencil, walk.kernel))
+    return ops_launch(ctx, &ops_stencil, &walk, stream);
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
   enum { MANY_ROWS = 64 };
   bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
-  bool dense = (odd || (narrow && (size == 2 || a->radius <= 2))) && p.x_stride == a->n && p.y_stride == a->n;
+  bool dense = (odd || (narrow && a->radius <= 2)) && p.x_stride == a->n && p.y_stride == a->n;
+  // Where tensor cores cannot be used, larger radii of 2-byte elements have one kernel for all rows.
+  if (size == 2 && a->radius > 2) narrow = false;
+  if (a->radius > 4) wide = false;
   StencilLayout layout = flat     ? STENCIL_FLAT
                          : dense  ? STENCIL_DENSE
                          : narrow ? STENCIL_NARROW

@@ -1,7 +1,5 @@
 // y[b][j][i] = x[b][i][j]
 #include "kernels/transpose/transpose.h"
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "ops/cpu.h"
 
@@ -12,8 +10,7 @@ typedef enum Kind {
   DIRECT,
   FEW_ROWS,
   FEW_COLUMNS,
-  GATHER,
-  WALK
+  GATHER
 } Kind; // PLAIN: ODD, where there are few tiles
 typedef struct Tile {
   int size;
@@ -29,7 +26,6 @@ typedef struct Tile {
 #define KEPT_FEW_ROWS(size, tall)    (tall)
 #define KEPT_FEW_COLUMNS(size, tall) (tall)
 #define KEPT_GATHER                  KEPT_ODD
-#define KEPT_WALK(size, tall)        (tall)
 static const Tile tiles[] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   {size, kind, KEPT_##kind(size, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
@@ -38,19 +34,6 @@ static const Tile tiles[] = {
 enum { KERNEL_COUNT = SOL_COUNT(tiles) };
 static const char *const kernel_names[KERNEL_COUNT] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least) #name,
-#include "kernels/transpose/transpose.def"
-};
-
-#define MOST_WIDE      0
-#define MOST_ODD       0
-#define MOST_PLAIN     0
-#define MOST_DIRECT    0
-#define MOST_FEW_ROWS  0
-#define MOST_FEW_COLUMNS 0
-#define MOST_GATHER    0
-#define MOST_WALK      (76 << 10)
-static const uint32_t kernel_shared[KERNEL_COUNT] = {
-#define TRANSPOSE(name, size, kind, tall, wide, rows, least) MOST_##kind,
 #include "kernels/transpose/transpose.def"
 };
 
@@ -260,27 +243,6 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   return ops_launch(ctx, &ops_transpose, &l, stream);
 }
 
-// Strips of columns, cut into units of rows so that blocks have equally many.
-static SolStatus launch_walk(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p, SolStream stream) {
-  enum { SLOTS = 4, STEP = 32, STAGE = 128, SHARED = 220 << 10, MOST_BLOCKS = 4, MOST_TURNS = 8 };
-  int64_t size = size_of(a), rows = STAGE / size, stages = ops_ceil_div(a->m, rows), least = INT64_MAX;
-  int64_t strips = ops_ceil_div(a->n, tiles[kernel].wide);
-  p->span = (int32_t)(ops_ceil_div(ops_ceil_div(a->n, strips), STEP) * STEP);
-  p->tiles_n = (uint32_t)ops_ceil_div(a->n, p->span);
-  p->pitch = (int32_t)((p->span * size + 30) / 16 * 16);
-  uint32_t shared = (uint32_t)(SLOTS * rows * (p->pitch + size));
-  int64_t at_once = cpu_min(SHARED / (shared + 1024), MOST_BLOCKS) * ctx->sms, strips_all = (int64_t)p->tiles_n * a->batch;
-  for (int64_t turns = 1; turns <= MOST_TURNS; turns++) {
-    int64_t segments = cpu_min(turns * at_once / strips_all, stages);
-    int64_t each = ops_ceil_div(stages, segments < 1 ? 1 : segments), units = strips_all * ops_ceil_div(stages, each);
-    int64_t cost = ops_ceil_div(units, at_once) * (each + 1);
-    if (cost < least) least = cost, p->tall = each * rows, p->segments = (uint32_t)ops_ceil_div(stages, each);
-  }
-  OpsLaunch l = {.kernel = kernel, .block = tiles[kernel].threads, .shared = shared, .early = true, .params = p, .bytes = sizeof *p};
-  l.grid[0] = (uint32_t)cpu_min(strips_all * p->segments, at_once);
-  return ops_launch(ctx, &ops_transpose, &l, stream);
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   SolTranspose a = filled(args);
   if ((a.m == 1 && a.y_stride == 1) || (a.n == 1 && a.x_stride == 1)) { // the elements stay in the same order
@@ -290,9 +252,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   }
   enum { MOST = 65535 }; // blocks along y or z of a grid
   int kernel = pick(&a);
-  const char *path = getenv("SOL_TRANSPOSE");
-  if (path && *path == 'w' && (size_of(&a) == 2 || size_of(&a) == 4) && tiles[kernel].kind != WIDE && tiles[kernel].kind != DIRECT)
-    kernel = find_kind(size_of(&a), WALK);
   const Tile *t = &tiles[kernel];
   int64_t tall = t->tall ? t->tall : a.m, wide = t->wide ? t->wide : a.n, columns; // 0: no tiles
   if (t->kind == GATHER) wide = gather_wide(&a, t);
@@ -309,7 +268,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .x_batch = a.x_batch_stride * size,
                        .batches = (uint32_t)a.batch,
                        .tiles_n = (uint32_t)across};
-  if (t->kind == WALK) return launch_walk(ctx, &a, kernel, &p, stream);
   if (t->kind == FEW_ROWS || t->kind == FEW_COLUMNS) return launch_narrow(ctx, &a, kernel, &p, stream);
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
   if (t->kind == GATHER) {
@@ -365,5 +323,4 @@ const OpsDef ops_transpose = {
     .bench = ops_row_bench + 1, // a single row is a copy
     .bench_count = OPS_ROW_BENCH - 1,
     OPS_KERNELS("transpose", kernel_names),
-    .shared = kernel_shared,
 };
