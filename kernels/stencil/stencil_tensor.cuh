@@ -62,19 +62,22 @@ INLINE TensorBands tensor_bands(const uint32_t *pairs, int piece, int bits) {
   return b;
 }
 
-// sum: 16 rows by the even and the odd columns of 16. f: those rows with 8 columns before and after; g, h: those columns with 8 rows above
-// and below; apart: h alone, which has the rows.
-INLINE void tensor_multiply(const TensorBands &b, bool apart, const uint32_t (&f)[4], const uint32_t (&f_after)[4], const uint32_t (&g)[4],
-                            const uint32_t (&h)[4], int kind, float (&sum)[2][4]) {
+// sum: 16 rows by the even and the odd columns of 16, of 32 columns. g, h: those columns with 8 rows above and below; apart: h alone, which has
+// the rows. What multiplies is the same for all columns: the registers that mma wants next to each other are put there once.
+INLINE void tensor_down(const TensorBands &b, bool apart, const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], int kind, float (&sum)[2][2][4]) {
   const uint32_t above[4] = {b.before, 0, b.down, b.before}, below[4] = {b.after, b.down, 0, b.after}, own[4] = {b.down, 0, 0, b.down};
+#pragma unroll
+  for (int i = 0; i < 4 && !apart; i++) multiply_16x8(sum[i / 2][i % 2], above, g[i / 2][i % 2 * 2], g[i / 2][i % 2 * 2 + 1], kind);
+#pragma unroll
+  for (int i = 0; i < 4; i++) multiply_16x8(sum[i / 2][i % 2], apart ? own : below, h[i / 2][i % 2 * 2], h[i / 2][i % 2 * 2 + 1], kind);
+}
+
+// The same along rows, of 16 columns. f, after: the rows, from 8 columns before these to 8 columns after them.
+INLINE void tensor_along(const TensorBands &b, const uint32_t (&f)[4], const uint32_t (&after)[4], int kind, float (&sum)[2][4]) {
 #pragma unroll
   for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f, b.along[e][0], b.along[e][1], kind);
 #pragma unroll
-  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f_after, b.along[e][2], b.along[e][3], kind);
-#pragma unroll
-  for (int e = 0; e < 2 && !apart; e++) multiply_16x8(sum[e], above, g[2 * e], g[2 * e + 1], kind);
-#pragma unroll
-  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], apart ? own : below, h[2 * e], h[2 * e + 1], kind);
+  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], after, b.along[e][2], b.along[e][3], kind);
 }
 
 // Two elements at byte `at` of shared memory; odd: places may be no multiples of 4, and `pick` says which half of two words.
@@ -158,15 +161,20 @@ INLINE bool tensor_compute(const StencilWalkParams *p, const TensorLane &l, cons
                            const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], char *to, int out, bool odd, bool apart, int kind) {
   uint32_t f[3][4];
   float rare = 0;
+  float all[2][2][4] = {};
+#pragma unroll
+  for (int k = 0; k < TENSOR_HELD; k++)
+    if (k < p->pieces) tensor_down(b[k], apart, g, h, kind, all);
+  if (p->pieces > TENSOR_HELD) tensor_down(tensor_bands(pairs, TENSOR_HELD, p->group_bits), apart, g, h, kind, all);
   tensor_rows(l, upper, lower, 0, odd, f[0]);
 #pragma unroll
   for (int q = 0; q < 2; q++) {
+    float(&sum)[2][4] = all[q];
     tensor_rows(l, upper, lower, q + 1, odd, f[q + 1]);
-    float sum[2][4] = {};
 #pragma unroll
     for (int k = 0; k < TENSOR_HELD; k++)
-      if (k < p->pieces) tensor_multiply(b[k], apart, f[q], f[q + 1], g[q], h[q], kind, sum);
-    if (p->pieces > TENSOR_HELD) tensor_multiply(tensor_bands(pairs, TENSOR_HELD, p->group_bits), apart, f[q], f[q + 1], g[q], h[q], kind, sum);
+      if (k < p->pieces) tensor_along(b[k], f[q], f[q + 1], kind, sum);
+    if (p->pieces > TENSOR_HELD) tensor_along(tensor_bands(pairs, TENSOR_HELD, p->group_bits), f[q], f[q + 1], kind, sum);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       if (kind == KIND_FP16) sum[0][i] *= p->scale, sum[1][i] *= p->scale; // bf16 needs no scale
