@@ -218,8 +218,8 @@ INLINE void rope_any(int in, int out, int neighbours, int kind, int weight_kind,
 }
 
 // Heads of any width at any address, through shared memory: tokens, or some heads of one, are copied there and back by whole cells
-// (tile.cuh), and between the two threads take pairs one by one. That costs far fewer instructions than
-// cutting chunks out of global memory and putting them together again: heads off their alignment are bound by instructions.
+// (tile.cuh), and between the two threads take words of two elements. That costs far fewer instructions than cutting chunks out of
+// global memory and putting them together again: heads off their alignment are bound by instructions.
 
 // Prefetches into L2 the tables' rows of the block's tokens, while these are on their way.
 INLINE void rope_tables(const RopeParams &p, TilePart s, int weight_kind) {
@@ -229,65 +229,6 @@ INLINE void rope_tables(const RopeParams &p, TilePart s, int weight_kind) {
     int token = i / lines;
     rope_ask(p, rope_row(p, s.row + token), (uint32_t)(i - token * lines), line, weight_kind);
   }
-}
-
-// An item of a head in shared memory, from `x` on and to `y`: pairs from `first` on, or what is only copied; a few elements one by one.
-INLINE void rope_singly(const RopeParams &p, int64_t row, const char *x, char *y, int first, int count, bool turns, int kind,
-                        int weight_kind, int y_kind) {
-#pragma unroll 1
-  for (int j = first; j < first + count; j++) {
-    int a = turns && p.neighbours ? 2 * j : j, b = p.neighbours ? a + 1 : j + (int)p.half;
-    float u = load_one(x, a, kind), v = turns ? load_one(x, b, kind) : 0, c = 1, s = 0;
-    if (turns && row >= 0) {
-      c = load_one(p.cos, row * p.half + j, weight_kind), s = load_one(p.sin, row * p.half + j, weight_kind);
-      store_one(y, a, y_kind, turn_a(u, v, c, s)), store_one(y, b, y_kind, turn_b(u, v, c, s));
-    } else {
-      store_one(y, a, y_kind, u);
-      if (turns) store_one(y, b, y_kind, v);
-    }
-  }
-}
-
-INLINE void rope_item(int in, int out, int neighbours, const RopeParams &p, int64_t row, char *memory, int from, int to, int item, int kind,
-                      int weight_kind, int y_kind) {
-  const int pairs = ROPE_TILE_PAIRS, per = 2 * pairs;
-  int half = (int)p.half, d = (int)p.d;
-  bool turns = item < (int)p.turns;
-  int first = turns ? item * pairs : 2 * half + (item - (int)p.turns) * per, left = turns ? half : d - first;
-  if (left <= 0) return;
-  if (left < (turns ? pairs : per)) {
-    rope_singly(p, row, memory + from, memory + to, first, left, turns, kind, weight_kind, y_kind);
-    return;
-  }
-  int again = turns ? max(first - (half - pairs), 0) : 0; // pairs of the item before, which the head's last has, too: that stores them
-  first -= again;
-  int a = turns && neighbours ? 2 * first : first, b = turns && !neighbours ? first + half : a + pairs;
-  uint32_t w[4];
-  float f[per], c[pairs], s[pairs];
-  tile_take(memory, from + a * in, pairs * in / 4, in, p.x_unit, w);
-  to_floats(w, pairs, kind, f);
-  tile_take(memory, from + b * in, pairs * in / 4, in, p.x_unit, w);
-  to_floats(w, pairs, kind, f + pairs);
-  if (turns && row >= 0) {
-    load_four(p.cos, row * half + first, p.table_bytes, weight_kind, c);
-    load_four(p.sin, row * half + first, p.table_bytes, weight_kind, s);
-    if (neighbours) turn_neighbours(f, c, s, pairs);
-    else turn_halves(f, f + pairs, c, s, pairs);
-  }
-  if (again) {
-    int apart = neighbours ? 1 : half;
-#pragma unroll
-    for (int j = 1; j < pairs; j++) {
-      if (j < again) continue;
-      store_one(memory + to, neighbours ? a + 2 * j : a + j, y_kind, neighbours ? f[2 * j] : f[j]);
-      store_one(memory + to, (neighbours ? a + 2 * j : a + j) + apart, y_kind, neighbours ? f[2 * j + 1] : f[pairs + j]);
-    }
-    return;
-  }
-  from_floats(f, pairs, y_kind, w);
-  tile_give(memory, to + a * out, pairs * out / 4, out, p.y_unit, w);
-  from_floats(f + pairs, pairs, y_kind, w);
-  tile_give(memory, to + b * out, pairs * out / 4, out, p.y_unit, w);
 }
 
 // A block's part of x into shared memory, its cosines and sines on their way; where its part of y goes.
@@ -303,105 +244,117 @@ INLINE TilePart rope_fetch(int in, int out, int weight_kind, const RopeParams &p
   return s;
 }
 
-INLINE void rope_tile(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+// Two elements of 2 bytes at byte `at` of shared memory, or, not `both`, the first of them. whole: all such places are multiples of 4.
+INLINE uint32_t rope_word(const char *memory, int at, bool whole, bool both) {
+  uint32_t low = *(const uint32_t *)(memory + (at & -4));
+  if (whole) return low;
+  uint32_t high = *(const uint32_t *)(memory + (at + (both ? 2 : 0) & -4));
+  return __byte_perm(low, high, at & 2 ? 0x5432 : 0x3210);
+}
+
+// Two neighbouring results, or, not `both`, the first of them.
+INLINE void rope_give(char *memory, int at, int out, bool whole, bool both, float a, float b, int kind) {
+  if (out == 2 && whole && both) {
+    *(uint32_t *)(memory + at) = narrow2(a, b, kind);
+    return;
+  }
+  store_one(memory + at, 0, kind, a);
+  if (both) store_one(memory + at, 1, kind, b);
+}
+
+// What a thread has of each head: one pair, or two neighbouring ones of 2-byte elements half the rotated part apart; or two elements
+// that are only copied.
+typedef struct RopeUnit {
+  int first, apart; // of the head's elements; from there to the other side of the pairs
+  bool turns, both; // there are two pairs, or two elements to copy
+  float c[2], s[2];
+} RopeUnit;
+
+INLINE RopeUnit rope_unit(int in, int neighbours, int weight_kind, const RopeParams &p, int64_t row, int j) {
+  const int pairs = in == 2 && !neighbours ? 2 : 1;
+  int half = (int)p.half, turns = (int)p.turns, first = j * pairs;
+  RopeUnit u;
+  u.turns = j < turns;
+  u.first = u.turns ? (neighbours ? 2 * j : first) : 2 * half + (j - turns) * 2;
+  u.apart = neighbours ? 1 : half;
+  u.both = u.turns ? pairs == 2 && first + 1 < half : u.first + 1 < (int)p.d;
+  if (u.turns && row >= 0) {
+    int64_t at = row * half + first;
+    u.c[0] = load_one(p.cos, at, weight_kind), u.s[0] = load_one(p.sin, at, weight_kind);
+    at += u.both;
+    if (pairs == 2) u.c[1] = load_one(p.cos, at, weight_kind), u.s[1] = load_one(p.sin, at, weight_kind);
+  }
+  return u;
+}
+
+// A unit of one head, at bytes x and y of shared memory. turns: pairs are turned; whole: words of x and y are; literals.
+INLINE void rope_turn(int in, int out, int neighbours, const RopeUnit &u, bool turns, bool whole, char *memory, int x, int y, int kind, int y_kind) {
+  float2 a, b;
+  if (in == 4) {
+    a = make_float2(*(const float *)(memory + x), 0), b = make_float2(*(const float *)(memory + x + u.apart * 4), 0);
+    if (turns) b.y = turn_b(a.x, b.x, u.c[0], u.s[0]), a.x = turn_a(a.x, b.x, u.c[0], u.s[0]), b.x = b.y;
+    store_one(memory + y, 0, y_kind, a.x);
+    store_one(memory + y, u.apart, y_kind, b.x);
+    return;
+  }
+  a = widen2(rope_word(memory, x, whole, neighbours || u.both), kind);
+  if (neighbours) {
+    b = a;
+    if (turns) b = make_float2(turn_a(a.x, a.y, u.c[0], u.s[0]), turn_b(a.x, a.y, u.c[0], u.s[0]));
+    rope_give(memory, y, out, whole, true, b.x, b.y, y_kind);
+    return;
+  }
+  b = widen2(rope_word(memory, x + u.apart * 2, whole, u.both), kind);
+  if (turns) {
+    float2 f = a, g = b;
+    a = make_float2(turn_a(f.x, g.x, u.c[0], u.s[0]), turn_a(f.y, g.y, u.c[1], u.s[1]));
+    b = make_float2(turn_b(f.x, g.x, u.c[0], u.s[0]), turn_b(f.y, g.y, u.c[1], u.s[1]));
+  }
+  rope_give(memory, y, out, whole, u.both, a.x, a.y, y_kind);
+  rope_give(memory, y + u.apart * out, out, whole, u.both, b.x, b.y, y_kind);
+}
+
+INLINE void rope_copy(int in, int out, const RopeUnit &u, bool whole, char *memory, int x, int y, int kind, int y_kind) {
+  float2 a;
+  if (in == 4) a = make_float2(*(const float *)(memory + x), u.both ? *(const float *)(memory + x + 4) : 0);
+  else a = widen2(rope_word(memory, x, whole, u.both), kind);
+  rope_give(memory, y, out, whole, u.both, a.x, a.y, y_kind);
+}
+
+// The same of `count` heads, each `step` elements after the one before. No condition that is the same for all of them is asked for each.
+INLINE void rope_heads(int in, int out, int neighbours, const RopeUnit &u, bool turns, bool whole, char *memory, int x, int y, int count, int step,
+                       int kind, int y_kind) {
+#pragma unroll 2
+  for (; count > 0; count--, x += step * in, y += step * out) {
+    if (u.turns) rope_turn(in, out, neighbours, u, turns, whole, memory, x, y, kind, y_kind);
+    else rope_copy(in, out, u, whole, memory, x, y, kind, y_kind);
+  }
+}
+
+// A thread has a unit of some heads of a token, whose cosines and sines it reads once. Neighbouring threads have neighbouring units, so that
+// accesses at any address lie next to each other.
+INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   extern __shared__ __align__(128) char memory[];
   Tile x, y;
   TilePart s = rope_fetch(in, out, weight_kind, p, memory, &x, &y);
-  int items = (int)p.head32.by, heads = s.columns / (int)p.d;
-  for (int i = threadIdx.x; i < s.rows * heads * items; i += blockDim.x) {
-    int head = (int)divide32((uint32_t)i, p.head32), item = i - head * items;
-    int token = s.rows > 1 ? (int)divide32((uint32_t)head, p.groups32) : 0, column = (head - token * heads) * (int)p.d;
+  const int units = (int)p.head32.by, heads = s.columns / (int)p.d, step = p.lanes * (int)p.d;
+  const bool whole = p.x_unit >= 4 && p.y_unit >= 4;
+  int group = (int)divide32(threadIdx.x, p.head32), token = group / p.lanes, head = group - token * p.lanes;
+  int tokens = max(ROPE_TILE_THREADS / (units * p.lanes), 1); // at a time
+#pragma unroll 1
+  for (; token < s.rows && group < tokens * p.lanes; token += tokens) {
     int64_t row = rope_row(p, s.row + token);
-    int from = tile_place(x, token) + column * in, to = p.tile.y_place + tile_place(y, token) + column * out;
-#pragma unroll
-    for (int k = 0; k < ROPE_TILE_EACH; k++)
-      rope_item(in, out, neighbours, p, row, memory, from, to, item * ROPE_TILE_EACH + k, kind, weight_kind, y_kind);
-  }
-  __syncthreads();
-  tile_send(y, memory + p.tile.y_place, out);
-}
-
-// ---- The same pair by pair, for the other types.
-
-// One element as it is stored, and as a float: loads of a type that is known at run time, with no branch between them.
-INLINE uint32_t load_raw(const void *p, int64_t i, int size) {
-  return size == 4 ? ((const uint32_t *)p)[i] : ((const uint16_t *)p)[i];
-}
-INLINE float raw_float(uint32_t raw, int size, int kind) {
-  if (size == 4) return __uint_as_float(raw);
-  return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)raw)) : __uint_as_float(raw << 16);
-}
-
-// Some heads in shared memory, and where they go.
-typedef struct RopeHeads {
-  char *memory;
-  int x[ROPE_PAIRS_HEADS], y[ROPE_PAIRS_HEADS];
-  int64_t row[ROPE_PAIRS_HEADS]; // of the tables; -1: it is not turned
-  int count;
-} RopeHeads;
-
-// The pairs from `lane` on, one of `lanes` after the other: neighbouring threads have neighbouring pairs, so that accesses of any size at any
-// address lie next to each other. Of all heads a pair is loaded before the first is used.
-INLINE void rope_turn(int in, int weight, int held, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind,
-                      int weight_kind, int y_kind) {
-  const int half = (int)p.half;
+    int from = tile_place(x, token) + head * (int)p.d * in, to = p.tile.y_place + tile_place(y, token) + head * (int)p.d * out;
 #pragma unroll 1
-  for (int j = lane; j < half; j += p.lanes) {
-    int a = neighbours ? 2 * j : j, b = neighbours ? a + 1 : j + half;
-    uint32_t u[ROPE_PAIRS_HEADS], v[ROPE_PAIRS_HEADS], c[ROPE_PAIRS_HEADS], s[ROPE_PAIRS_HEADS];
-#pragma unroll
-    for (int k = 0; k < held; k++) {
-      if (k >= h.count) break;
-      u[k] = load_raw(h.memory + h.x[k], a, in), v[k] = load_raw(h.memory + h.x[k], b, in);
-      if (h.row[k] >= 0) c[k] = load_raw(p.cos, h.row[k] * half + j, weight), s[k] = load_raw(p.sin, h.row[k] * half + j, weight);
+    for (int j = (int)threadIdx.x - group * units; j < units; j += ROPE_TILE_THREADS) {
+      RopeUnit u = rope_unit(in, neighbours, weight_kind, p, row, j);
+      int a = from + u.first * in, b = to + u.first * out;
+      int count = (heads - head + p.lanes - 1) / p.lanes;
+      if (!u.turns && whole) rope_heads(in, out, neighbours, u, false, true, memory, a, b, count, step, kind, y_kind);
+      else if (row >= 0 && whole) rope_heads(in, out, neighbours, u, true, true, memory, a, b, count, step, kind, y_kind);
+      else if (row >= 0) rope_heads(in, out, neighbours, u, true, false, memory, a, b, count, step, kind, y_kind);
+      else rope_heads(in, out, neighbours, u, false, false, memory, a, b, count, step, kind, y_kind);
     }
-#pragma unroll
-    for (int k = 0; k < held; k++) {
-      if (k >= h.count) break;
-      float x = raw_float(u[k], in, kind), y = raw_float(v[k], in, kind), first = x, second = y;
-      if (h.row[k] >= 0) {
-        float cosine = raw_float(c[k], weight, weight_kind), sine = raw_float(s[k], weight, weight_kind);
-        first = turn_a(x, y, cosine, sine), second = turn_b(x, y, cosine, sine);
-      }
-      store_one(h.memory + h.y[k], a, y_kind, first);
-      store_one(h.memory + h.y[k], b, y_kind, second);
-    }
-  }
-}
-
-INLINE void rope_heads(int in, int held, int neighbours, const RopeParams &p, const RopeHeads &h, int lane, int kind, int weight_kind, int y_kind) {
-  if (in == 4 || weight_kind == KIND_FP32) rope_turn(in, 4, held, neighbours, p, h, lane, kind, KIND_FP32, y_kind);
-  else rope_turn(in, 2, held, neighbours, p, h, lane, kind, kind, y_kind);
-#pragma unroll
-  for (int k = 0; k < held; k++) {
-    if (k >= h.count) break;
-#pragma unroll 1
-    for (int j = 2 * (int)p.half + lane; j < (int)p.d; j += p.lanes)
-      store_one(h.memory + h.y[k], j, y_kind, raw_float(load_raw(h.memory + h.x[k], j, in), in, kind));
-  }
-}
-
-INLINE void rope_pairs(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
-  extern __shared__ __align__(128) char memory[];
-  Tile x, y;
-  TilePart s = rope_fetch(in, out, weight_kind, p, memory, &x, &y);
-  const int held = in == 4 && out == 4 ? 1 : ROPE_PAIRS_HEADS; // of fp32 one is enough, and more blocks are better
-  int heads = s.columns / (int)p.d, lane = threadIdx.x & (p.lanes - 1), step = ROPE_TILE_THREADS / p.lanes;
-#pragma unroll 1
-  for (int first = threadIdx.x / p.lanes; first < s.rows * heads; first += held * step) {
-    RopeHeads h;
-    h.memory = memory;
-    h.count = min(held, (s.rows * heads - first + step - 1) / step);
-#pragma unroll
-    for (int k = 0; k < held; k++) {
-      if (k >= h.count) break;
-      int head = first + k * step, token = s.rows > 1 ? (int)divide32((uint32_t)head, p.groups32) : 0;
-      int column = (head - token * heads) * (int)p.d;
-      h.x[k] = tile_place(x, token) + column * in;
-      h.y[k] = p.tile.y_place + tile_place(y, token) + column * out;
-      h.row[k] = rope_row(p, s.row + token);
-    }
-    rope_heads(in, held, neighbours, p, h, lane, kind, weight_kind, y_kind);
   }
   __syncthreads();
   tile_send(y, memory + p.tile.y_place, out);
@@ -427,19 +380,15 @@ INLINE void rope_pairs(int in, int out, int neighbours, int kind, int weight_kin
   ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 5)
 #include "rope.def"
 
-// 16-bit types alone: fp32 heads are no faster so, where accesses off their alignment meet in banks.
-KERNEL __launch_bounds__(ROPE_TILE_THREADS, 9) sol_rope_tile(const __grid_constant__ RopeParams p) {
-  ROPE_BY_KIND(rope_tile, 2, 2, p.neighbours)
-}
-
-#define ROPE_PAIRS(in, out)                                                                                       \
-  KERNEL __launch_bounds__(ROPE_TILE_THREADS, in == 4 && out == 4 ? 9 : 6) sol_rope_pairs_##in##_##out(const __grid_constant__ RopeParams p) { \
+#define ROPE_WORDS(in, out)                                                                                  \
+  KERNEL __launch_bounds__(ROPE_TILE_THREADS, 9) sol_rope_words_##in##_##out(const __grid_constant__ RopeParams p) { \
     if (p.neighbours) {                                                                                      \
-      ROPE_BY_KIND(rope_pairs, in, out, 1)                                                                    \
+      ROPE_BY_KIND(rope_words, in, out, 1)                                                                    \
     } else {                                                                                                 \
-      ROPE_BY_KIND(rope_pairs, in, out, 0)                                                                    \
+      ROPE_BY_KIND(rope_words, in, out, 0)                                                                    \
     }                                                                                                        \
   }
-ROPE_PAIRS(2, 4)
-ROPE_PAIRS(4, 2)
-ROPE_PAIRS(4, 4)
+ROPE_WORDS(2, 2)
+ROPE_WORDS(2, 4)
+ROPE_WORDS(4, 2)
+ROPE_WORDS(4, 4)

@@ -9,14 +9,8 @@ enum {
   ROPE_HEADS = 1,
   ROPE_NEIGHBOURS = 2
 }; // wide kernels: of a block; heads that a thread takes
-// Tile: threads of a block, bytes of its shared memory, pairs that a thread turns at a time, and how often; pair by pair: heads at a time.
-enum {
-  ROPE_TILE_THREADS = 128,
-  ROPE_TILE_BYTES = 24 << 10,
-  ROPE_TILE_PAIRS = 4,
-  ROPE_TILE_EACH = 2,
-  ROPE_PAIRS_HEADS = 4
-};
+// By words: threads of a block, bytes of its shared memory.
+enum { ROPE_TILE_THREADS = 128, ROPE_TILE_BYTES = 24 << 10 };
 
 typedef struct RopeParams {
   void *y;
@@ -33,12 +27,11 @@ typedef struct RopeParams {
       ahead;     // wide: the tables' row for the token this many further on is prefetched into L2; 0: none
   int32_t hints; // wide: prefetch everything into L2 while the predecessor runs
   int32_t x_kind, y_kind, weight_kind, wide_ids;
-  int64_t last;           // any, tile: the last token's number
+  int64_t last;           // any, by words: the last token's number
   TileShape tile;         // rows are tokens, columns all elements of one
   int32_t x_unit, y_unit; // bytes that all places in shared memory where pairs start are multiples of
-  int32_t neighbours,
-      table_bytes; // pairs are neighbours; the widest access that four elements of the tables allow
-  int32_t lanes;   // pair by pair: threads that share a head, a power of two
+  int32_t neighbours;     // pairs are neighbours
+  int32_t lanes;          // by words: threads with the same unit of a token, which share its heads
 } RopeParams;
 
 #endif

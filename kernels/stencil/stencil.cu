@@ -6,6 +6,7 @@
 #include "funnel.cuh"
 #include "stencil.h"
 #include "stencil_tensor.cuh"
+#include "stencil_walk.cuh"
 
 // Constants of a kernel, as literals.
 typedef struct StencilShape {
@@ -123,8 +124,6 @@ INLINE void stencil_rows(StencilShape s, const StencilParams *p, StencilPlace t,
     for (int j = 0; j < w; j++) sum[k][j] = 0;
 #pragma unroll
   for (int i = -s.radius; i < s.rows + s.radius; i++) {
-    // Without barriers the loads of all rows would come first, more than there are registers for.
-    if (s.wide && s.radius > 4 && w == 8 && i % 2 == 0) __syncwarp();
     const char *at = x + i * p->x_stride * s.size;
     const int far = i < 0 ? -i : i >= s.rows ? i - s.rows + 1 : 0; // from the nearest of the thread's rows
     const int sure = inside && stencil_always(s, far);
@@ -402,5 +401,5 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
   KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows, layout)) name(const __grid_constant__ StencilParams p) { \
     stencil((StencilShape){size, radius, rows, layout, (layout) == STENCIL_WIDE, STENCIL_OF_THREAD(size, layout)}, &p);   \
   }
-#define STENCIL_BY_TENSOR(name) // stencil_tensor.cuh
+#define STENCIL_WALKS(name, size, radius) // stencil_tensor.cuh, stencil_walk.cuh
 #include "stencil.def"

@@ -6,10 +6,12 @@ enum {
   STENCIL_THREADS = 256, // eight warps, below each other where there are rows for all of them
   STENCIL_COLUMNS = 4,   // of a thread where rows are not whole vectors
   STENCIL_SHORT = 64,    // the longest row that STENCIL_NARROW takes
-  TENSOR_ROWS = 16,      // of what a warp computes at once with tensor cores
-  TENSOR_COLUMNS = 8,
-  STENCIL_PIECES = 3,   // of a coefficient, at most
-  STENCIL_DISTANCES = 9 // from the centre on
+  WALK_ROWS = 16,        // of a stage
+  TENSOR_COLUMNS = 16,   // that a warp computes at once with tensor cores
+  TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
+  WALK_RING = 3,         // the same of fp32
+  STENCIL_PIECES = 3,    // of a coefficient, at most
+  STENCIL_DISTANCES = 9  // from the centre on
 };
 
 typedef enum StencilLayout { // of a thread's columns
@@ -18,7 +20,7 @@ typedef enum StencilLayout { // of a thread's columns
   STENCIL_NARROW, // one, and the next thread has the next one, of the rows below at the end of a row
   STENCIL_DENSE,  // one vector of x as one long row: rows are short and follow each other without a gap
   STENCIL_FLAT,   // one vector of the only row
-  STENCIL_TENSOR  // two, of two rows that are 8 apart: StencilTensorParams
+  STENCIL_WALK    // of blocks that walk down strips: StencilWalkParams
 } StencilLayout;
 
 typedef struct StencilParams {
@@ -35,24 +37,22 @@ typedef struct StencilParams {
   float centre, side[8];
 } StencilParams;
 
-typedef struct StencilTensorParams {
+typedef struct StencilWalkParams {
   void *y;
-  const void *x;
-  int64_t m, n, y_stride, x_stride; // elements
-  int64_t across, down;             // tiles along a row, and below each other
-  int64_t panel;                    // so many along a row, and all below them, come before the next
-  int32_t rows, columns;            // of a tile
-  int32_t strips, chunks; // of what a block has in shared memory: TENSOR_ROWS rows, TENSOR_COLUMNS columns
+  const void *x, *x_end;
+  int64_t m, n, y_stride, x_stride;               // elements
+  int64_t y_step, x_step;                         // of 16 rows, in bytes
+  uint32_t strips, units;                         // of columns; in all: strips of so many rows
+  int32_t rows, columns;                          // of a unit
+  int32_t chunks;                                 // of 16 bytes that a row of a stage has
+  int32_t x_pitch, stage_bytes, y_pitch, y_place; // bytes, in shared memory
+  int32_t y_unit;                                 // bytes that all places of y are multiples of
   int32_t row_mask,
-      group_bits; // 1 << group_bits of its rows are below each other in x; row_mask: that less 1, or -1: all are
-  int32_t whole;                     // tiles are whole rows
-  int32_t x_pitch, y_pitch, y_place; // bytes
-  int32_t x_row;                     // bytes from row to row of x
-  int32_t step_lines, step_chunks;   // from a thread's chunk to its next
-  Divider32 staged;                  // by the chunks of a row that are loaded
+      group_bits; // few rows: 1 << group_bits are below each other, and row_mask is that less 1; otherwise 0 and 4
+  int32_t odd; // rows of x start at odd elements
   int32_t x_kind, y_kind, radius, pieces;
   float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it
   uint16_t piece[STENCIL_PIECES][STENCIL_DISTANCES]; // by distance
-} StencilTensorParams;
+} StencilWalkParams;
 
 #endif

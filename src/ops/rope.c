@@ -10,10 +10,10 @@ enum {
   KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_ANY_##in##_##out,                              \
       KERNEL_ANY_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
-  KERNEL_TILE,
-  KERNEL_PAIRS_2_4,
-  KERNEL_PAIRS_4_2,
-  KERNEL_PAIRS_4_4,
+  KERNEL_WORDS_2_2,
+  KERNEL_WORDS_2_4,
+  KERNEL_WORDS_4_2,
+  KERNEL_WORDS_4_4,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
@@ -21,7 +21,7 @@ static const char *const kernel_names[KERNEL_COUNT] = {
   "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_any_" #in "_" #out,               \
       "sol_rope_any_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_tile", "sol_rope_pairs_2_4", "sol_rope_pairs_4_2", "sol_rope_pairs_4_4"};
+    "sol_rope_words_2_2", "sol_rope_words_2_4", "sol_rope_words_4_2", "sol_rope_words_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -194,17 +194,21 @@ static int plan_any(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   return kernel_of(a) + 2 + (a->interleaved != 0);
 }
 
-// Threads that share a head, pair by pair: up to a warp, and so many that few of them are left without a pair in the end.
-static int32_t lanes_of(int64_t half) {
-  int32_t best = 32;
-  for (int32_t lanes = 16; lanes >= 4; lanes /= 2)
-    if (ops_ceil_div(half, lanes) * lanes < ops_ceil_div(half, best) * best) best = lanes;
-  return best;
+// By words: so many threads share a token's heads that these, of all tokens of a block, take the fewest turns. Each reads the tables.
+static int32_t lanes_of(int64_t units, int64_t heads, int64_t rows) {
+  enum { TABLES = 2 }; // what reading them costs, in turns
+  int64_t best = 1, least = INT64_MAX;
+  for (int64_t lanes = 1; lanes <= heads && lanes * units <= ROPE_TILE_THREADS; lanes++) {
+    int64_t cost =
+        ops_ceil_div(rows, ROPE_TILE_THREADS / (units * lanes)) * (ops_ceil_div(heads, lanes) + TABLES);
+    if (cost < least) least = cost, best = lanes;
+  }
+  return (int32_t)best;
 }
 
 // The same through shared memory: some tokens a block, or, where these are long, some heads of one. False: heads are too long for it.
 static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  int64_t in = ops_size(a->dtype), out = ops_size(out_of(a)), table = p->half * ops_size(weight_of(a));
+  int64_t in = ops_size(a->dtype), out = ops_size(out_of(a));
   if (a->d * (in + out) > ROPE_TILE_BYTES / 2) return false;
   p->tile = tile_shape(ctx,
                        (TileNeed){.m = a->t,
@@ -217,21 +221,18 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
                                   .turn = 1,
                                   .bytes = ROPE_TILE_BYTES},
                        l);
-  p->turns = ops_ceil_div(p->half, ROPE_TILE_PAIRS);
-  int64_t fours = p->turns + ops_ceil_div(a->d - rotary_of(a), 2 * ROPE_TILE_PAIRS);
-  p->head32 = elementwise_divider32((uint32_t)ops_ceil_div(fours, ROPE_TILE_EACH));
-  p->groups32 = elementwise_divider32((uint32_t)a->h);
+  // Units: pairs, two of them where that is a word, and two elements that are only copied.
+  p->turns = a->interleaved || in == 4 ? p->half : ops_ceil_div(p->half, 2);
+  int64_t units = p->turns + ops_ceil_div(a->d - rotary_of(a), 2);
+  p->head32 = elementwise_divider32((uint32_t)(units ? units : 1));
+  p->lanes = lanes_of(units, a->h, p->tile.rows);
   p->last = a->t - 1;
-  p->x_unit = ops_align(a->x, (p->x_stride | a->d | p->half) * in, 2);
-  p->y_unit = ops_align(a->y, (p->y_stride | a->d | p->half) * out, 2);
+  int64_t places = a->d | (a->interleaved ? 0 : p->half);
+  p->x_unit = ops_align(a->x, (p->x_stride | places) * in, 2);
+  p->y_unit = ops_align(a->y, (p->y_stride | places) * out, 2);
   p->neighbours = a->interleaved != 0;
-  p->table_bytes = ops_align(a->cos, table, 2) < ops_align(a->sin, table, 2) ? ops_align(a->cos, table, 2)
-                                                                             : ops_align(a->sin, table, 2);
   l->block = ROPE_TILE_THREADS;
-  p->lanes = lanes_of(p->half);
-  l->kernel = in == 4    ? (out == 4 ? KERNEL_PAIRS_4_4 : KERNEL_PAIRS_4_2)
-              : out == 4 ? KERNEL_PAIRS_2_4
-                         : KERNEL_TILE;
+  l->kernel = KERNEL_WORDS_2_2 + (in == 4 ? 2 : 0) + (out == 4);
   return true;
 }
 

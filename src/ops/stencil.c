@@ -22,6 +22,11 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/stencil/stencil.def"
 };
 
+// The last two walk: fp32, and 2-byte elements by tensor cores. Shared memory: stages, and results of 4 bytes.
+enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 88 << 10 };
+static const uint32_t kernel_shared[KERNEL_COUNT] = {
+    [KERNEL_WALK] = WALK_SHARED, [KERNEL_TENSOR] = TENSOR_SHARED};
+
 static SolDtype out_of(const SolStencil *a) {
   return ops_or(a->out_dtype, a->dtype);
 }
@@ -90,7 +95,7 @@ static float coefficient(const SolStencil *a, int d) {
 
 // The coefficients as sums of pieces of x's type. An error of 2^-17 is far below the rounding of a result of 2 bytes; fp16, whose
 // exponents are few, holds coefficients relative to the largest. false: they cannot be split so.
-static bool split_coefficients(const SolStencil *a, StencilTensorParams *p) {
+static bool split_coefficients(const SolStencil *a, StencilWalkParams *p) {
   bool half = a->dtype == SOL_FP16;
   double allowed = ldexp(1, ops_size(out_of(a)) == 2 ? -17 : -21);
   float largest = 0;
@@ -116,65 +121,63 @@ static bool split_coefficients(const SolStencil *a, StencilTensorParams *p) {
   return true;
 }
 
-// Sets what a tile of `strips` times 16 rows and `chunks` times 8 columns needs. Returns its bytes of shared memory.
-static int64_t tensor_shape(const SolStencil *a, StencilTensorParams *p, int strips, int chunks) {
-  int groups = p->row_mask < 0 ? 1 : TENSOR_ROWS >> p->group_bits, out = ops_size(out_of(a));
-  p->strips = strips, p->chunks = chunks;
-  p->rows = p->row_mask < 0 ? strips * TENSOR_ROWS : (int32_t)a->m;
-  p->columns = groups * chunks * TENSOR_COLUMNS;
-  p->across = ops_ceil_div(a->n, p->columns);
-  p->down = ops_ceil_div(a->m, p->rows);
-  p->whole = p->across == 1 && p->row_mask < 0;
-  // An odd number of 16 bytes from row to row: eight rows lie in different banks.
-  p->x_pitch = ((chunks + (p->whole ? 1 : 2)) | 1) * 16;
-  p->y_pitch = p->across == 1 && p->y_stride == a->n ? 0 : ((p->columns * out + 30) / 16 | 1) * 16;
-  p->y_place = (strips + 1) * TENSOR_ROWS * p->x_pitch + 16;
-  if (!p->y_pitch) return p->y_place + p->rows * a->n * out + 32;
-  int64_t rows = p->row_mask < 0 ? p->rows : p->row_mask + 1; // what is beyond the last row is written, too
-  return p->y_place + rows * p->y_pitch;
-}
-
-// The tile that takes the fewest chunks in and out, in all blocks.
-static uint32_t choose_tensor_tile(const SolStencil *a, StencilTensorParams *p) {
-  enum { UNITS = 64, SHARED = 47 << 10, MOST_STRIPS = 8 };
-  int64_t chunks = ops_ceil_div(a->n, TENSOR_COLUMNS), least = INT64_MAX, shared = 0;
-  StencilTensorParams best = *p;
-  for (int i = 1; i <= (p->row_mask < 0 ? MOST_STRIPS : 1); i++) {
-    int64_t across = p->row_mask < 0 ? ops_ceil_div(chunks, UNITS / i) : 1;
-    int c = (int)(p->row_mask < 0 ? ops_ceil_div(chunks, across)
-                                  : cpu_min(UNITS, ops_ceil_div(chunks, TENSOR_ROWS >> p->group_bits)));
-    int strips = p->row_mask < 0 ? (int)cpu_min(UNITS / c, ops_ceil_div(a->m, TENSOR_ROWS)) : 1;
-    int64_t bytes;
-    while ((bytes = tensor_shape(a, p, strips, c)) > SHARED) strips > 1 ? strips-- : c--;
-    int64_t cost =
-        p->across * p->down *
-        ((strips * TENSOR_ROWS + 2 * p->radius) * (c + (p->whole ? 0 : 2)) + 2 * strips * TENSOR_ROWS * c);
-    if (cost < least) least = cost, best = *p, shared = bytes;
+// How strips are cut into units of rows: blocks are to have equally many, and few rows are to be read twice.
+static void cut_rows(const SolStencil *a, StencilWalkParams *p, int64_t blocks) {
+  enum { MOST_TURNS = 8 }; // units that a block has one after another
+  int64_t groups = ops_ceil_div(a->m, WALK_ROWS), least = INT64_MAX;
+  for (int64_t turns = 1; turns <= MOST_TURNS; turns++) {
+    int64_t segments = cpu_min(turns * blocks / p->strips, groups);
+    if (segments < 1) segments = 1;
+    int64_t each = ops_ceil_div(groups, segments), units = p->strips * ops_ceil_div(groups, each);
+    int64_t cost = ops_ceil_div(units, blocks) * (each + 1);
+    if (cost < least) least = cost, p->rows = (int32_t)(each * WALK_ROWS), p->units = (uint32_t)units;
   }
-  *p = best;
-  return (uint32_t)shared;
 }
 
-// False: not for these arguments.
-static bool plan_tensor(const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
-  if (a->m == 1 || !split_coefficients(a, p)) return false;
-  p->row_mask = -1;
-  if (a->m <= TENSOR_ROWS / 2) { // few rows: several pieces of them below each other
-    while (1 << p->group_bits < a->m) p->group_bits++;
+// Strips of up to `most` columns, in whole multiples of `step`, for each of which a block has `threads`; `ring` stages in shared memory, and
+// results of `out` bytes, unless that is 0.
+static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, int64_t most,
+                      int64_t step, int threads, int ring, int out, OpsLaunch *l) {
+  enum { SM_THREADS = 512, SHARED = 220 << 10 };
+  int size = ops_size(a->dtype);
+  p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
+  p->x_step = p->x_stride * size * WALK_ROWS, p->y_step = p->y_stride * ops_size(out_of(a)) * WALK_ROWS;
+  int64_t pieces =
+      p->row_mask ? WALK_ROWS >> p->group_bits : 1; // next to each other that are below each other in a stage
+  int64_t steps = ops_ceil_div(ops_ceil_div(a->n, ops_ceil_div(a->n, most * pieces) * pieces), step);
+  p->columns = (int32_t)(steps * step);
+  p->strips = (uint32_t)ops_ceil_div(a->n, p->columns * pieces);
+  // An odd number of 16 bytes from row to row: eight rows lie in different banks.
+  p->chunks = (p->columns + 16) * size / 16 + 1;
+  p->x_pitch = p->chunks * 16;
+  p->y_pitch = p->columns * out + 16;
+  p->stage_bytes = WALK_ROWS * p->x_pitch;
+  p->y_place = ring * p->stage_bytes;
+  l->shared = (uint32_t)(p->y_place + (out ? WALK_ROWS * p->y_pitch : 0));
+  l->block = (uint32_t)(steps * threads);
+  int64_t blocks = cpu_min(SM_THREADS / l->block, SHARED / (l->shared + 2048)) * ctx->sms;
+  cut_rows(a, p, blocks);
+  l->grid[0] = (uint32_t)cpu_min(p->units, blocks);
+}
+
+// Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
+static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
+  int size = ops_size(a->dtype), out = ops_size(out_of(a)), step = 2 * TENSOR_COLUMNS;
+  if (!split_coefficients(a, p)) return false;
+  p->group_bits = 4;
+  if (a->m <= WALK_ROWS / 2) {
+    p->group_bits = a->m <= 2 ? 1 : a->m <= 4 ? 2 : 3;
     p->row_mask = (1 << p->group_bits) - 1;
   }
-  l->shared = choose_tensor_tile(a, p);
-  if (p->x_stride > INT32_MAX / 2 / (p->rows + 2 * TENSOR_ROWS))
-    return false; // offsets within a tile are 32 bits wide
-  p->x_row = (int32_t)(p->x_stride * 2);
-  // Rows above and below a tile are read twice, and are to be in L2 still.
-  enum { PANEL = 8 << 20 };
-  p->panel = PANEL / (p->rows * (int64_t)p->columns * (ops_size(out_of(a)) + 2)) + 1;
-  if (p->panel > p->across) p->panel = p->across;
-  p->staged = elementwise_divider32((uint32_t)(p->chunks + (p->whole ? 0 : 2)));
-  p->step_lines = (int32_t)((uint32_t)STENCIL_THREADS / p->staged.by);
-  p->step_chunks = (int32_t)((uint32_t)STENCIL_THREADS % p->staged.by);
-  ops_grid(l->grid, (uint64_t)(p->across * p->down), 1);
+  p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
+  p->odd = ops_align(a->x, p->x_stride * size, a->m) < 4;
+  plan_walk(ctx, a, p, STENCIL_THREADS / 32 * step, step, 32, TENSOR_RING, out, l);
+  return true;
+}
+
+static bool plan_fp32(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
+  p->group_bits = 4;
+  plan_walk(ctx, a, p, 512, 128, 64, WALK_RING, 0, l);
   return true;
 }
 
@@ -193,31 +196,38 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                      .radius = a->radius,
                      .centre = a->centre};
   memcpy(p.side, a->side, sizeof p.side);
-  StencilTensorParams t = {.y = a->y,
-                           .x = a->x,
-                           .m = a->m,
-                           .n = a->n,
-                           .y_stride = p.y_stride,
-                           .x_stride = p.x_stride,
-                           .x_kind = p.x_kind,
-                           .y_kind = p.y_kind,
-                           .radius = a->radius,
-                           .centre = a->centre};
+  StencilWalkParams t = {.y = a->y,
+                         .x = a->x,
+                         .m = a->m,
+                         .n = a->n,
+                         .y_stride = p.y_stride,
+                         .x_stride = p.x_stride,
+                         .x_kind = p.x_kind,
+                         .y_kind = p.y_kind,
+                         .radius = a->radius,
+                         .centre = a->centre};
   memcpy(t.side, a->side, sizeof t.side);
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
-  // Radii up to 2 and aligned rows are faster without: fewer instructions there.
-  OpsLaunch by_tensor = {
-      .kernel = KERNEL_COUNT - 1, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
-  if (size == 2 && a->radius > 2 && !wide && ops_has_kernel(ctx, &ops_stencil, by_tensor.kernel) &&
-      plan_tensor(a, &t, &by_tensor))
-    return ops_launch(ctx, &ops_stencil, &by_tensor, stream);
+  // Small radii are faster without: fewer instructions there.
+  OpsLaunch walk = {.kernel = size == 2 ? KERNEL_TENSOR : KERNEL_WALK,
+                    .block = STENCIL_THREADS,
+                    .early = true,
+                    .params = &t,
+                    .bytes = sizeof t};
+  bool walks = !flat && (size == 2 ? a->radius > (wide ? 4 : 2) && plan_tensor(ctx, a, &t, &walk)
+                                   : wide && a->radius > 4 && plan_fp32(ctx, a, &t, &walk));
+  if (walks && ops_has_kernel(ctx, &ops_stencil, walk.kernel))
+    return ops_launch(ctx, &ops_stencil, &walk, stream);
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
   enum { MANY_ROWS = 64 };
   bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
-  bool dense = (odd || (narrow && (size == 2 || a->radius <= 2))) && p.x_stride == a->n && p.y_stride == a->n;
+  bool dense = (odd || (narrow && a->radius <= 2)) && p.x_stride == a->n && p.y_stride == a->n;
+  // Where tensor cores cannot be used, larger radii of 2-byte elements have one kernel for all rows.
+  if (size == 2 && a->radius > 2) narrow = false;
+  if (a->radius > 4) wide = false;
   StencilLayout layout = flat     ? STENCIL_FLAT
                          : dense  ? STENCIL_DENSE
                          : narrow ? STENCIL_NARROW
@@ -291,4 +301,5 @@ const OpsDef ops_stencil = {
     .slack = 64, // up to 33 products, each rounded, of either sign
     OPS_CASES(shapes, bench),
     OPS_KERNELS("stencil", kernel_names),
+    .shared = kernel_shared,
 };
