@@ -124,7 +124,7 @@ static bool says(const PtxCode *c, const Modifier *m, const char *word) {
       if (!row->kind[0] && !strcmp(row->text, word)) return c->flags >> row->value & 1;
     return false;
   }
-  if (!strcmp(m->kind, "vec")) return c->vec == word[1] - '0';
+  if (!strcmp(m->kind, "vec")) return c->vec == atoi(word + 1);
   if (!strcmp(m->kind, "shape")) {
     char shape[32];
     snprintf(shape, sizeof shape, "m%un%uk%u", c->m, c->n, c->k);
@@ -181,6 +181,11 @@ static void put(Line *l, const char *text) {
   snprintf(l->text + strlen(l->text), sizeof l->text - strlen(l->text), "%s", text);
 }
 
+static bool in_tensor_memory(int op) {
+  return op == PTX_OP_TCGEN05_LD || op == PTX_OP_TCGEN05_ST || op == PTX_OP_TCGEN05_CP ||
+         op == PTX_OP_TCGEN05_MMA;
+}
+
 static void put_address(Line *l, const char *word) {
   const char *space = chosen_word(l, word[3] == '2' ? "space2" : "space");
   const char *name = !strcmp(space, "global")   ? "[g]"
@@ -188,6 +193,7 @@ static void put_address(Line *l, const char *word) {
                      : !strcmp(space, "const")  ? "[c]"
                                                 : "[%d1]";
   if (word[3] == 'm') name = "[s]";
+  if (in_tensor_memory(l->form->op)) name = "[%r1]";
   bool reads = !strncmp(l->form->root, "ld", 2) || !strncmp(l->form->root, "prefetch", 8);
   if (!strcmp(space, "param") && !reads)
     name = "[call]"; // a kernel's own cannot be written
@@ -235,6 +241,11 @@ static void put_fragment(Line *l, char matrix, PtxType explicit_type) {
     type = PTX_B16;
   } else if (!strncmp(l->form->root, "ldmatrix", 8) || !strncmp(l->form->root, "stmatrix", 8)) {
     count = (chosen_word(l, "vec")[1] - '0') * (n == 16 ? 2 : 1);
+    type = PTX_B32;
+  } else if (in_tensor_memory(l->form->op)) { // lanes by bits, so many times: 32 threads have 32 bits each
+    int lanes = 0, bits = 0;
+    sscanf(chosen_word(l, "fn"), "%dx%d", &lanes, &bits);
+    count = atoi(chosen_word(l, "vec") + 1) * (lanes * bits > 1024 ? lanes * bits / 1024 : 1);
     type = PTX_B32;
   } else {
     if (matrix == 'L')
