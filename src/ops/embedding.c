@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
 #include "ops/cpu.h"
+#include <stdlib.h>
 
 const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 #define EMBEDDING(name, ...) #name,
@@ -95,7 +96,12 @@ static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
 enum { STAGED = 2048, LONG = 4096 };
 
 // Dense rows of at least a piece: `wide` bytes, of x or of y.
+static int alt(void) {
+  const char *text = getenv("LOOK_ALT");
+  return text ? atoi(text) : 0;
+}
 static bool is_staged(const EmbeddingRows *r, int64_t wide) {
+  if (alt() == 1) return false;
   return r->x_stride == r->n && r->y_stride == r->n && !r->order && wide >= 16 && wide <= STAGED;
 }
 
@@ -105,10 +111,10 @@ static void set_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t un
   enum { BYTES = 16 << 10, SHARED = 24 << 10, NEAR = 4 << 20 };
   int64_t bytes = r->n * ops_size(r->dtype), few = ops_ceil_div(r->m, 4 * (int64_t)ctx->sms);
   p->per_row = (uint64_t)(bytes / unit);
-  p->near = r->rows * bytes <= NEAR;
+  p->near = r->rows * bytes <= (alt() == 2 ? 24 << 20 : alt() == 9 ? 1 << 20 : NEAR);
   p->pitch =
       (int32_t)((bytes + 45) / 16 * 16); // up to 15 bytes before a row, up to 15 of the next one after it
-  p->staged = (int32_t)cpu_min(few, cpu_min(BYTES / bytes, SHARED / (p->pitch + 8)));
+  p->staged = (int32_t)cpu_min(few, cpu_min((alt() == 3 ? BYTES / 2 : alt() == 7 ? BYTES * 2 : BYTES) / bytes, (alt() == 7 ? 2 * SHARED : SHARED) / (p->pitch + 8)));
 }
 
 // Rows of y of up to so many words, by some lanes each, the first of which starts at a sector's boundary or, where there are fewer than a sector
@@ -148,14 +154,16 @@ enum { WORTH_IT = 8 << 20 }; // bytes
 static bool is_near(const EmbeddingRows *r) {
   enum { NEAR = 24 << 20 };
   int64_t size = ops_size(r->dtype);
+  if (alt() == 4) return false;
   return (double)r->m * (double)(r->n * size) >= WORTH_IT &&
-         (double)r->rows * (double)(r->x_stride * size) <= NEAR;
+         (double)r->rows * (double)(r->x_stride * size) <= (alt() == 8 ? 12 << 20 : NEAR);
 }
 
 // Nor does any of y stay in L2 for the next kernel, where y is larger: it may as well be the first to be evicted, and the table stay. (Small
 // ones keep the usual stores: what reads y next finds it in L2.)
 static bool is_streamed(const EmbeddingRows *r) {
   enum { L2 = 64 << 20 };
+  if (alt() == 6) return false;
   return is_near(r) && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
 }
 
@@ -196,7 +204,7 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
-  if (words && p->n >= LONG) {
+  if (words && p->n >= LONG && alt() != 5) {
     bool twice = unit >= 4 && is_near(r);
     int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
     set_lines(p->n, lines, p);
@@ -237,7 +245,7 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
     return size == 4  ? EMBEDDING_sol_embedding_rows_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_rows_2_to_4
                       : EMBEDDING_sol_embedding_rows_2_to_2;
-  if (r->n * out >= LONG) {
+  if (r->n * out >= LONG && alt() != 5) {
     set_lines(r->n * out, EMBEDDING_LINES, p);
     return size == 4  ? EMBEDDING_sol_embedding_words_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_words_2_to_4
