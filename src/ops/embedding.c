@@ -74,6 +74,7 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_SHIFT(bytes, chunks) {bytes, chunks, 0, 0},
 #define UNIT_FLAT(unit, each)     {0, 0, each, 1},
 #define UNIT_SHORT(size, each)    {0, 0, each, 4 / (size)},
+#define UNIT_FLOW(size, each)     {0, 0, each, (size) == 8 ? 1 : 4 / (size)},
 #define UNIT_STAGED(...)          {0, 0, 0, 0},
 #define UNIT_WORDS(...)           {0, 0, 0, 0},
 #define UNIT_ROWS(...)            {0, 0, 0, 0},
@@ -114,7 +115,11 @@ static void set_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t un
   p->near = r->rows * bytes <= (alt() == 2 ? 24 << 20 : alt() == 9 ? 1 << 20 : NEAR);
   p->pitch =
       (int32_t)((bytes + 45) / 16 * 16); // up to 15 bytes before a row, up to 15 of the next one after it
-  p->staged = (int32_t)cpu_min(few, cpu_min((alt() == 3 ? BYTES / 2 : alt() == 7 ? BYTES * 2 : BYTES) / bytes, (alt() == 7 ? 2 * SHARED : SHARED) / (p->pitch + 8)));
+  p->staged = (int32_t)cpu_min(few, cpu_min((alt() == 3   ? BYTES / 2
+                                             : alt() == 7 ? BYTES * 2
+                                                          : BYTES) /
+                                                bytes,
+                                            (alt() == 7 ? 2 * SHARED : SHARED) / (p->pitch + 8)));
 }
 
 // Rows of y of up to so many words, by some lanes each, the first of which starts at a sector's boundary or, where there are fewer than a sector
@@ -181,6 +186,16 @@ static int pick_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t un
                      : EMBEDDING_sol_embedding_staged_1;
 }
 
+static int pick_flow(int64_t unit, EmbeddingParams *p) {
+  p->per_row = (uint64_t)(p->n / unit);
+  p->turns = alt() == 10 ? 1 : alt() == 11 ? 2 : 4;
+  p->over = (uint32_t)(UINT32_MAX / p->per_row + 1);
+  return unit == 8   ? EMBEDDING_sol_embedding_flow_8
+         : unit == 4 ? EMBEDDING_sol_embedding_flow_4
+         : unit == 2 ? EMBEDDING_sol_embedding_flow_2
+                     : EMBEDDING_sol_embedding_flow_1;
+}
+
 static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
   p->per_row = (uint64_t)(unit < 4 ? r->n : p->n / unit);
   return unit == 16  ? (p->n < SHORT ? EMBEDDING_sol_embedding_flat_16 : EMBEDDING_sol_embedding_flat_16x4)
@@ -200,6 +215,7 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
     set_tiny(r, p);
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
   }
+  if (unit < 16 && is_staged(r, p->n) && alt() >= 10) return pick_flow(unit, p);
   if (unit < 16 && is_staged(r, p->n)) return pick_staged(ctx, r, unit, p);
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
@@ -295,9 +311,9 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   const Unit *u = &units[l.kernel];
   if (u->each) { // y may start within the first unit
     threads = (threads / (uint64_t)u->elements + 2) / (uint64_t)u->each + 1;
-    each = (uint64_t)(u->each * u->elements);
+    each = (uint64_t)(u->each * u->elements * (p.turns ? p.turns : 1));
   }
-  ops_grid(l.grid, threads, l.block);
+  ops_grid(l.grid, p.turns ? threads / (uint64_t)p.turns + 128 : threads, l.block);
   if (p.staged) {
     ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.staged), 1);
     l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
@@ -310,7 +326,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   }
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { AHEAD = 6 << 20 };
-  if ((p.staged || (r->dtype == r->out_dtype && !is_near(r))) && !u->each &&
+  if ((p.staged || p.turns || (r->dtype == r->out_dtype && !is_near(r))) && (p.turns || !u->each) &&
       (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.n);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
