@@ -49,7 +49,8 @@ int main(int argc, char **argv) {
   SolFatEntry entry = {0};
   size_t size;
   if (argc != 3) stop("usage: pack-kernels FATBIN FOLDER", "arguments");
-  if (sol_fatbin_open(read_file(argv[1], &size), size, &fat, &err)) stop(err.message, argv[1]);
+  const char *data = read_file(argv[1], &size);
+  if (sol_fatbin_open(data, size, &fat, &err)) stop(err.message, argv[1]);
   for (int i = 0; sol_fatbin_next(&fat, &entry, &err); i++) {
     char *text, name[4096];
     bool ptx = entry.kind == SOL_FAT_PTX;
