@@ -5,7 +5,7 @@
 #define BODY_SHIFT(size, chunks) embedding_shift(&p, size, chunks)
 #define BODY_FLAT(unit, each)    embedding_flat(&p, unit, each)
 #define BODY_SHORT(size, each)   embedding_short(&p, size, each)
-#define BODY_FLOW(size, each)    embedding_flow(&p, size, each)
+#define BODY_FLOW(in, out, convert, each) embedding_flow(&p, in, out, convert, each)
 #define BODY_STAGED(size)        embedding_staged(&p, 0, size, size)
 #define BODY_STAGED_TO(in, out)  embedding_staged(&p, 1, in, out)
 #define BODY_WORDS(in, out, convert, lines) embedding_words(&p, in, out, convert, lines)

@@ -8,9 +8,10 @@
 enum {
   EMBEDDING_THREADS = 128, // of a block
   EMBEDDING_PIECES = 4,    // a thread, where elements are converted
-  EMBEDDING_LINES = 8      // lines of 128 bytes a warp, where a thread moves words; twice as many of a table in L2
-  , FLOW_BYTES = 4 * 4096, // of y a block, where it is one sequence and ids are in shared memory
-  FLOW_MOST = 2048 // bytes of such a row
+  EMBEDDING_LINES = 8,     // lines of 128 bytes a warp, where a thread moves words; twice as many of a table in L2
+  FLOW_TURNS = 4,          // of a block's threads, at most, where y is one sequence of words
+  FLOW_BYTES = 16 << 10,   // of y in so many turns
+  FLOW_MOST = 2048         // bytes of a row there
 };
 
 typedef struct EmbeddingParams {
@@ -32,7 +33,7 @@ typedef struct EmbeddingParams {
   int32_t stream;             // y is stored so that L2 keeps x
   int32_t tiny;               // TINY: the launcher's
   int32_t words, warp_rows;   // ROWS: the number in embedding_rows.def, and the rows of a warp, 32 at most
-  int32_t turns;              // FLOW: of a block
+  int32_t turns;              // FLOW: of a block's threads
   uint32_t over;              // FLOW: 2^32 / per_row, rounded up
   int32_t staged, pitch;      // rows of a block in shared memory, and the bytes from one to the next
 } EmbeddingParams;

@@ -70,19 +70,19 @@ typedef struct Unit {
   int bytes, chunks, each, elements;
 } Unit;
 static const Unit units[EMBEDDING_KERNELS] = {
-#define UNIT_WIDE(chunks)         {16, chunks, 0, 0},
-#define UNIT_SHIFT(bytes, chunks) {bytes, chunks, 0, 0},
-#define UNIT_FLAT(unit, each)     {0, 0, each, 1},
-#define UNIT_SHORT(size, each)    {0, 0, each, 4 / (size)},
-#define UNIT_FLOW(size, each)     {0, 0, each, (size) == 8 ? 1 : 4 / (size)},
-#define UNIT_STAGED(...)          {0, 0, 0, 0},
-#define UNIT_WORDS(...)           {0, 0, 0, 0},
-#define UNIT_ROWS(...)            {0, 0, 0, 0},
-#define UNIT_TINY(...)            {0, 0, 0, 0},
-#define UNIT_CONVERT(...)         {0, 0, 0, 0},
-#define UNIT_CONVERT_SHORT(each)  {0, 0, each, 1},
-#define EMBEDDING(name, how, ...) UNIT_##how(__VA_ARGS__)
-#define UNIT_STAGED_TO(...)       {0, 0, 0, 0},
+#define UNIT_WIDE(chunks)                 {16, chunks, 0, 0},
+#define UNIT_SHIFT(bytes, chunks)         {bytes, chunks, 0, 0},
+#define UNIT_FLAT(unit, each)             {0, 0, each, 1},
+#define UNIT_SHORT(size, each)            {0, 0, each, 4 / (size)},
+#define UNIT_FLOW(in, out, convert, each) {0, 0, each, (out) == 8 ? 1 : 4 / (out)},
+#define UNIT_STAGED(...)                  {0, 0, 0, 0},
+#define UNIT_WORDS(...)                   {0, 0, 0, 0},
+#define UNIT_ROWS(...)                    {0, 0, 0, 0},
+#define UNIT_TINY(...)                    {0, 0, 0, 0},
+#define UNIT_CONVERT(...)                 {0, 0, 0, 0},
+#define UNIT_CONVERT_SHORT(each)          {0, 0, each, 1},
+#define EMBEDDING(name, how, ...)         UNIT_##how(__VA_ARGS__)
+#define UNIT_STAGED_TO(...)               {0, 0, 0, 0},
 #include "kernels/embedding/embedding.def"
 };
 
@@ -94,7 +94,7 @@ static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
 }
 
 // Bytes of a row up to which it is worth to stage it; from which on rows on 4 bytes are written by whole lines, word by word.
-enum { STAGED = 2048, LONG = 4096 };
+enum { STAGED = FLOW_MOST, LONG = 4096 };
 
 // Dense rows of at least a piece: `wide` bytes, of x or of y.
 static int alt(void) {
@@ -102,7 +102,6 @@ static int alt(void) {
   return text ? atoi(text) : 0;
 }
 static bool is_staged(const EmbeddingRows *r, int64_t wide) {
-  if (alt() == 1) return false;
   return r->x_stride == r->n && r->y_stride == r->n && !r->order && wide >= 16 && wide <= STAGED;
 }
 
@@ -186,10 +185,19 @@ static int pick_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t un
                      : EMBEDDING_sol_embedding_staged_1;
 }
 
-static int pick_flow(int64_t unit, EmbeddingParams *p) {
-  p->per_row = (uint64_t)(p->n / unit);
-  p->turns = alt() == 10 ? 1 : alt() == 11 ? 2 : 4;
+// Dense rows as one sequence of words: what a block does once, ids above all, is for up to FLOW_TURNS turns of its threads, where there are
+// blocks enough to keep all SMs busy to the end. size: of an element that is moved, of y.
+static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elements, int64_t size,
+                     EmbeddingParams *p) {
+  enum { BLOCKS = 16, WAVES = 4, TURN = FLOW_BYTES / FLOW_TURNS };
+  double turns = (double)r->m * (double)(elements * size) / ((double)ctx->sms * BLOCKS * WAVES * TURN);
+  p->turns = elements * size < 16 ? 1 : turns < 1 ? 1 : turns > FLOW_TURNS ? FLOW_TURNS : (int32_t)turns;
+  p->per_row = (uint64_t)elements;
   p->over = (uint32_t)(UINT32_MAX / p->per_row + 1);
+}
+
+static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
+  set_flow(ctx, r, p->n / unit, unit, p);
   return unit == 8   ? EMBEDDING_sol_embedding_flow_8
          : unit == 4 ? EMBEDDING_sol_embedding_flow_4
          : unit == 2 ? EMBEDDING_sol_embedding_flow_2
@@ -201,8 +209,7 @@ static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
   return unit == 16  ? (p->n < SHORT ? EMBEDDING_sol_embedding_flat_16 : EMBEDDING_sol_embedding_flat_16x4)
          : unit == 8 ? EMBEDDING_sol_embedding_flat_8
          : unit == 4 ? EMBEDDING_sol_embedding_flat_4
-         : ops_size(r->dtype) == 2 ? EMBEDDING_sol_embedding_short_2
-                                   : EMBEDDING_sol_embedding_short_1;
+                     : EMBEDDING_sol_embedding_short_1; // elements of 2 bytes are moved by words
 }
 
 static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
@@ -215,7 +222,7 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
     set_tiny(r, p);
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
   }
-  if (unit < 16 && is_staged(r, p->n) && alt() >= 10) return pick_flow(unit, p);
+  if (unit < 16 && is_staged(r, p->n) && alt() != 1) return pick_flow(ctx, r, unit, p);
   if (unit < 16 && is_staged(r, p->n)) return pick_staged(ctx, r, unit, p);
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
@@ -250,6 +257,12 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
     return size == 4  ? EMBEDDING_sol_embedding_tiny_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
                       : EMBEDDING_sol_embedding_tiny_2_to_2;
+  }
+  if (is_staged(r, r->n * wide) && alt() != 1) {
+    set_flow(ctx, r, r->n, out, p);
+    return size == 4  ? EMBEDDING_sol_embedding_flow_4_to_2
+           : out == 4 ? EMBEDDING_sol_embedding_flow_2_to_4
+                      : EMBEDDING_sol_embedding_flow_2_to_2;
   }
   if (is_staged(r, r->n * wide)) {
     set_staged(ctx, r, size, p);
