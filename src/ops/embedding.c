@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
 #include "ops/cpu.h"
-#include <stdlib.h>
 
 const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 #define EMBEDDING(name, ...) #name,
@@ -82,7 +81,6 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_CONVERT(...)                 {0, 0, 0, 0},
 #define UNIT_CONVERT_SHORT(each)          {0, 0, each, 1},
 #define EMBEDDING(name, how, ...)         UNIT_##how(__VA_ARGS__)
-#define UNIT_STAGED_TO(...)               {0, 0, 0, 0},
 #include "kernels/embedding/embedding.def"
 };
 
@@ -93,16 +91,12 @@ static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
   return !r->order && r->y_stride == r->n && ops_size(r->dtype) <= 2;
 }
 
-// Bytes of a row up to which it is worth to stage it; from which on rows on 4 bytes are written by whole lines, word by word.
-enum { STAGED = FLOW_MOST, LONG = 4096 };
+// Bytes of a row from which on rows on 4 bytes are written by whole lines, word by word.
+enum { LONG = 4096 };
 
-// Dense rows of at least a piece: `wide` bytes, of x or of y.
-static int alt(void) {
-  const char *text = getenv("LOOK_ALT");
-  return text ? atoi(text) : 0;
-}
-static bool is_staged(const EmbeddingRows *r, int64_t wide) {
-  return r->x_stride == r->n && r->y_stride == r->n && !r->order && wide >= 16 && wide <= STAGED;
+// Dense rows of so many bytes, of x or of y, whichever are more: one sequence of words, wherever rows end.
+static bool is_flow(const EmbeddingRows *r, int64_t wide) {
+  return r->x_stride == r->n && r->y_stride == r->n && !r->order && wide >= 16 && wide <= FLOW_MOST;
 }
 
 // Rows of a block in shared memory: 16 KB of them, less where they take much more or SMs would have no blocks.
@@ -111,14 +105,10 @@ static void set_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t un
   enum { BYTES = 16 << 10, SHARED = 24 << 10, NEAR = 4 << 20 };
   int64_t bytes = r->n * ops_size(r->dtype), few = ops_ceil_div(r->m, 4 * (int64_t)ctx->sms);
   p->per_row = (uint64_t)(bytes / unit);
-  p->near = r->rows * bytes <= (alt() == 2 ? 24 << 20 : alt() == 9 ? 1 << 20 : NEAR);
+  p->near = r->rows * bytes <= NEAR;
   p->pitch =
       (int32_t)((bytes + 45) / 16 * 16); // up to 15 bytes before a row, up to 15 of the next one after it
-  p->staged = (int32_t)cpu_min(few, cpu_min((alt() == 3   ? BYTES / 2
-                                             : alt() == 7 ? BYTES * 2
-                                                          : BYTES) /
-                                                bytes,
-                                            (alt() == 7 ? 2 * SHARED : SHARED) / (p->pitch + 8)));
+  p->staged = (int32_t)cpu_min(few, cpu_min(BYTES / bytes, SHARED / (p->pitch + 8)));
 }
 
 // Rows of y of up to so many words, by some lanes each, the first of which starts at a sector's boundary or, where there are fewer than a sector
@@ -158,31 +148,20 @@ enum { WORTH_IT = 8 << 20 }; // bytes
 static bool is_near(const EmbeddingRows *r) {
   enum { NEAR = 24 << 20 };
   int64_t size = ops_size(r->dtype);
-  if (alt() == 4) return false;
   return (double)r->m * (double)(r->n * size) >= WORTH_IT &&
-         (double)r->rows * (double)(r->x_stride * size) <= (alt() == 8 ? 12 << 20 : NEAR);
+         (double)r->rows * (double)(r->x_stride * size) <= NEAR;
 }
 
 // Nor does any of y stay in L2 for the next kernel, where y is larger: it may as well be the first to be evicted, and the table stay. (Small
 // ones keep the usual stores: what reads y next finds it in L2.)
 static bool is_streamed(const EmbeddingRows *r) {
   enum { L2 = 64 << 20 };
-  if (alt() == 6) return false;
   return is_near(r) && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
 }
 
 // Long rows by whole lines of y, `lines` a warp. They may start near the end of a line.
 static void set_lines(int64_t bytes, int64_t lines, EmbeddingParams *p) {
   p->per_row = (uint64_t)(32 * ops_ceil_div(bytes + 124, 128 * lines));
-}
-
-// Dense rows not on 16 bytes, by the widest unit that divides them: a shift by fewer steps.
-static int pick_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
-  set_staged(ctx, r, unit, p);
-  return unit == 8   ? EMBEDDING_sol_embedding_staged_8
-         : unit == 4 ? EMBEDDING_sol_embedding_staged_4
-         : unit == 2 ? EMBEDDING_sol_embedding_staged_2
-                     : EMBEDDING_sol_embedding_staged_1;
 }
 
 // Dense rows as one sequence of words: what a block does once, ids above all, is for up to FLOW_TURNS turns of its threads, where there are
@@ -196,12 +175,18 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
   p->over = (uint32_t)(UINT32_MAX / p->per_row + 1);
 }
 
+// By the widest unit that divides all addresses. Words of smaller elements take a load for each of them: of bytes, and of 2 bytes of a table that
+// is far from L1, whole vectors are staged.
 static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
+  enum { NEAR = 8 << 20 }; // bytes of a table
+  if (unit == 1 || (unit == 2 && r->rows * p->n > NEAR)) {
+    set_staged(ctx, r, unit, p);
+    return unit == 2 ? EMBEDDING_sol_embedding_staged_2 : EMBEDDING_sol_embedding_staged_1;
+  }
   set_flow(ctx, r, p->n / unit, unit, p);
   return unit == 8   ? EMBEDDING_sol_embedding_flow_8
          : unit == 4 ? EMBEDDING_sol_embedding_flow_4
-         : unit == 2 ? EMBEDDING_sol_embedding_flow_2
-                     : EMBEDDING_sol_embedding_flow_1;
+                     : EMBEDDING_sol_embedding_flow_2;
 }
 
 static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
@@ -222,12 +207,11 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
     set_tiny(r, p);
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
   }
-  if (unit < 16 && is_staged(r, p->n) && alt() != 1) return pick_flow(ctx, r, unit, p);
-  if (unit < 16 && is_staged(r, p->n)) return pick_staged(ctx, r, unit, p);
+  if (unit < 16 && is_flow(r, p->n)) return pick_flow(ctx, r, unit, p);
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
-  if (words && p->n >= LONG && alt() != 5) {
+  if (words && p->n >= LONG) {
     bool twice = unit >= 4 && is_near(r);
     int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
     set_lines(p->n, lines, p);
@@ -258,23 +242,17 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
            : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
                       : EMBEDDING_sol_embedding_tiny_2_to_2;
   }
-  if (is_staged(r, r->n * wide) && alt() != 1) {
+  if (is_flow(r, r->n * wide)) {
     set_flow(ctx, r, r->n, out, p);
     return size == 4  ? EMBEDDING_sol_embedding_flow_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_flow_2_to_4
                       : EMBEDDING_sol_embedding_flow_2_to_2;
   }
-  if (is_staged(r, r->n * wide)) {
-    set_staged(ctx, r, size, p);
-    return size == 4  ? EMBEDDING_sol_embedding_staged_4_to_2
-           : out == 4 ? EMBEDDING_sol_embedding_staged_2_to_4
-                      : EMBEDDING_sol_embedding_staged_2_to_2;
-  }
   if (!r->order && set_rows(ctx, r, r->n * out, out, p))
     return size == 4  ? EMBEDDING_sol_embedding_rows_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_rows_2_to_4
                       : EMBEDDING_sol_embedding_rows_2_to_2;
-  if (r->n * out >= LONG && alt() != 5) {
+  if (r->n * out >= LONG) {
     set_lines(r->n * out, EMBEDDING_LINES, p);
     return size == 4  ? EMBEDDING_sol_embedding_words_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_words_2_to_4
@@ -323,10 +301,11 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   uint64_t threads = p.per_row * (uint64_t)r->m, each = 1;
   const Unit *u = &units[l.kernel];
   if (u->each) { // y may start within the first unit
-    threads = (threads / (uint64_t)u->elements + 2) / (uint64_t)u->each + 1;
-    each = (uint64_t)(u->each * u->elements * (p.turns ? p.turns : 1));
+    uint64_t mine = (uint64_t)(u->each * (p.turns ? p.turns : 1));
+    threads = (threads / (uint64_t)u->elements + 2) / mine + 1;
+    each = mine * (uint64_t)u->elements;
   }
-  ops_grid(l.grid, p.turns ? threads / (uint64_t)p.turns + 128 : threads, l.block);
+  ops_grid(l.grid, threads, l.block);
   if (p.staged) {
     ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.staged), 1);
     l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
@@ -339,7 +318,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   }
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { AHEAD = 6 << 20 };
-  if ((p.staged || p.turns || (r->dtype == r->out_dtype && !is_near(r))) && (p.turns || !u->each) &&
+  if ((p.turns || p.staged || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
       (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.n);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
