@@ -316,12 +316,21 @@ LINED_RUNGS := $(filter gemm_rungs attention_rungs,$(RUNGS))
 $(foreach m,$(filter-out $(LINED_RUNGS),$(RUNGS)),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS),nvcc-rungs)))
 $(foreach m,$(LINED_RUNGS),$(eval $(call MODULE_RULE,$(m),$(call rung_source,$(m)),$(RUNG_FLAGS) -lineinfo,nvcc-lines)))
 
-$(EMBED_OBJ): $(KERNELS)/stamp/archs $(foreach m,$(MODULES),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/modules
+# What is embedded. The packer runs here, whatever the library is built for and with.
+BUILD_CC  ?= cc
+PACK_SRC  := scripts/pack-kernels.c $(patsubst %,src/image/%.c,fatbin numbers lz4 zstd) $(patsubst %,src/base/%.c,error format heap_host text)
+$(KERNELS)/pack-kernels: $(PACK_SRC) src/image/fatbin.h src/image/numbers.h
+	@mkdir -p $(@D)
+	$(Q)$(BUILD_CC) $(FLAGS) -O2 $(PACK_SRC) -o $@
+$(KERNELS)/%.packed: $(KERNELS)/%.fatbin $(KERNELS)/pack-kernels scripts/pack-kernels.sh
+	@scripts/pack-kernels.sh $(KERNELS)/pack-kernels $(dir $(NVCC))fatbinary $< $@
+
+$(EMBED_OBJ): $(KERNELS)/stamp/archs $(foreach m,$(MODULES),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/modules
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ops $(KERNELS) $(MODULES) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@
 
-$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).fatbin) scripts/embed-kernels.sh $(B)/stamp/rungs
+$(RUNGS_OBJ): $(foreach m,$(RUNGS),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/rungs
 	@mkdir -p $(@D)
 	$(Q)scripts/embed-kernels.sh ladder $(KERNELS) $(RUNGS) > $(@:.o=.S)
 	@$(CC) -c $(@:.o=.S) -o $@

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Prints assembly that holds kernels' images and their table: TABLE_images and TABLE_image_count, OpsImage of
 # src/ops/operation.h each.
-# usage: scripts/embed-kernels.sh TABLE FOLDER MODULE...   FOLDER/MODULE.fatbin is nvcc's
+# usage: scripts/embed-kernels.sh TABLE FOLDER MODULE...   FOLDER/MODULE.packed is scripts/pack-kernels.sh's
 set -eu
 table=$1 folder=$2
 shift 2
 echo '.section .note.GNU-stack,"",%progbits'
 echo '.section .rodata'
 for module in "$@"; do
-  printf '.balign 64\nfat_%s:\n.incbin "%s"\nfat_%s_end:\n' "$module" "$folder/$module.fatbin" "$module"
+  printf '.balign 64\nfat_%s:\n.incbin "%s"\nfat_%s_end:\n' "$module" "$folder/$module.packed" "$module"
   printf 'name_%s: .asciz "%s"\n' "$module" "$module"
 done
 echo '.balign 4'

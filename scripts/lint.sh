@@ -16,7 +16,7 @@ lint=$B/lint
 
 # The two headers left out are CUDA C++; nvcc compiles them with the programs that include them.
 c_files() {
-  find include src tests bench examples -name '*.[ch]' ! -path examples/rules/check.h ! -path tests/shim/check.h 2>/dev/null
+  find include src tests bench examples scripts -name '*.[ch]' ! -path examples/rules/check.h ! -path tests/shim/check.h 2>/dev/null
 }
 shell_scripts() {
   find .ci scripts tests bench -type f \( -name '*.sh' -o -perm -u+x \) 2>/dev/null | while read -r file; do

@@ -3,6 +3,7 @@
 
 #include "base/heap.h"
 #include "check.h"
+#include "image/numbers.h"
 
 typedef struct Maker {
   uint8_t data[65536];
@@ -222,6 +223,38 @@ TEST(zstd) {
     memset(got, 1, sizeof got);
     sol_zstd_unpack(damaged, packed, (uint8_t *)got, n, &err);
     CHECK_MSG(got[n] == 1 && !memcmp(got + n, got + n + 1, sizeof got - n - 1), "bit %zu", bit);
+  }
+}
+
+// Registers and labels; not declarations, offsets and names that begin with neither % nor $.
+TEST(numbers) {
+  static const char text[] =
+      "$L__BB0_12:\nld.u32 %r12, [%rd7+-16]; add.s32 %r13, %r12, -5; @%p1 bra $L__BB0_9;\n"
+      ".reg .b32 %r<14>; mov.u32 %r4, %tid.x; mov.u64 %rd8, sm_90_param_3; $L__BB1_0: %r4294967295";
+  static const char want[] =
+      ".numbers differences\n$L__BB0_12:\nld.u32 %r12, [%rd7+-16]; add.s32 %r1, %r-1, -5; @%p1 bra $L__BB0_-3;\n"
+      ".reg .b32 %r<14>; mov.u32 %r-8, %tid.x; mov.u64 %rd1, sm_90_param_3; $L__BB1_-9: %r-5";
+  char packed[512] = {0}, again[512] = {0};
+  size_t size = sol_numbers_pack(text, strlen(text), packed);
+  CHECK_STR(packed, want);
+  CHECK_INT(size, strlen(want));
+  CHECK_INT(sol_numbers_pack(text, strlen(text), NULL), size);
+  CHECK(sol_numbers_packed(packed, size) && !sol_numbers_packed(packed, 10) &&
+        !sol_numbers_packed(text, strlen(text)));
+  CHECK_INT(sol_numbers_unpack(packed, size, again), strlen(text));
+  CHECK_STR(again, text);
+  Maker m;
+  SolError err;
+  open_container(&m);
+  add_text(&m, 75, 0, packed);
+  CHECK_STR(choose(&m, 90, &err), text);
+  for (size_t bit = 8 * strlen(".numbers differences\n"); bit < 8 * size; bit++) { // counted as it is written
+    char damaged[512], room[4096];
+    memcpy(damaged, packed, size);
+    damaged[bit / 8] = (char)(damaged[bit / 8] ^ 1 << bit % 8);
+    memset(room, 1, sizeof room);
+    size_t n = sol_numbers_unpack(damaged, size, NULL);
+    CHECK(n < sizeof room - 1 && sol_numbers_unpack(damaged, size, room) == n && room[n] == 1);
   }
 }
 

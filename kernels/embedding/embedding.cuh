@@ -365,27 +365,8 @@ INLINE void staged_follow(const EmbeddingParams *p, int rows, int in, int per) {
     move_one(staged_memory + staged_row(p, row) + ((int)p->per_row + e) * in, staged_memory + staged_row(p, row + 1) + e * in, in);
 }
 
-// A piece's bytes from byte `at` of shared memory on.
-INLINE uint4 staged_take(int at, int in, int bytes) {
-  const char *aligned = staged_memory + (at & -bytes);
-  uint32_t shift = at & (bytes - 1);
-  if (bytes == 16) return funnel(*(const uint4 *)aligned, *(const uint4 *)(aligned + 16), shift, in);
-  uint2 lo = *(const uint2 *)aligned, hi = *(const uint2 *)(aligned + 8);
-  return funnel(make_uint4(lo.x, lo.y, hi.x, hi.y), make_uint4(0, 0, 0, 0), shift, in);
-}
-
-// Elements first .. end - 1 of a piece alone.
-INLINE void piece_store_some(char *to, const Vec *v, int first, int end, int convert, int in, int out, int x_kind, int y_kind) {
-#pragma unroll
-  for (int j = 0; j < 16 / max(in, out); j++) {
-    if (j < first || j >= end) continue;
-    if (convert) store_one(to, j, y_kind, load_one(v->b, j, x_kind));
-    else move_one(to + j * out, v->b + j * in, out);
-  }
-}
-
-INLINE void embedding_staged(const EmbeddingParams *p, int convert, int in, int out) {
-  const int per = 16 / max(in, out), bytes = per * in;
+INLINE void embedding_staged(const EmbeddingParams *p, int size) {
+  const int per = 16 / size;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, first = block * p->staged;
   wait_for_predecessor();
   let_successor_start();
@@ -393,22 +374,25 @@ INLINE void embedding_staged(const EmbeddingParams *p, int convert, int in, int 
   int rows = (int)min((uint64_t)p->staged, (uint64_t)p->m - first), n = (int)p->per_row, all = rows * n;
   staged_ids(p, first, rows);
   __syncthreads();
-  staged_fill(p, rows, in);
+  staged_fill(p, rows, size);
   __syncthreads();
-  staged_follow(p, rows, in, per);
+  staged_follow(p, rows, size, per);
   __syncthreads();
-  char *y = (char *)p->y + (int64_t)first * n * out;
-  int head = (int)((uint32_t)(uintptr_t)y & (per * out - 1)) / out; // elements of the first piece that are before the range
+  char *y = (char *)p->y + (int64_t)first * n * size;
+  int head = (int)((uint32_t)(uintptr_t)y & 15) / size; // elements of the first piece that are before the range
   uint32_t over = staged_over(n);
 #pragma unroll 2
   for (int e = (int)threadIdx.x * per - head; e < all; e += EMBEDDING_THREADS * per) {
-    int row = e < 0 ? 0 : (int)staged_divide(e, n, over);
+    int row = e < 0 ? 0 : (int)staged_divide(e, n, over), at = staged_row(p, row) + (e - row * n) * size;
+    const char *aligned = staged_memory + (at & -16);
     Vec v;
-    v.v = staged_take(staged_row(p, row) + (e - row * n) * in, in, bytes);
-    char *to = y + e * out;
-    if (e < 0 || e + per > all) piece_store_some(to, &v, -e, all - e, convert, in, out, p->x_kind, p->y_kind);
-    else if (convert) piece_store(to, &v, in, out, p->x_kind, p->y_kind, p->stream);
-    else store16(to, v.v, p->stream);
+    v.v = funnel(*(const uint4 *)aligned, *(const uint4 *)(aligned + 16), at & 15, size);
+    char *to = y + e * size;
+    if (e >= 0 && e + per <= all) store16(to, v.v, p->stream);
+    else
+#pragma unroll
+      for (int j = 0; j < per; j++)
+        if (e + j >= 0 && e + j < all) move_one(to + j * size, v.b + j * size, size);
   }
 }
 

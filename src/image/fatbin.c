@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/heap.h"
+#include "image/numbers.h"
 
 #define CONTAINER_MAGIC 0xBA55ED50u
 enum { ENTRY_HEADER = 64 }; // its fixed part
@@ -147,19 +148,39 @@ static SolStatus unpack(const SolFatEntry *e, uint8_t *to, SolError *err) {
   }
 }
 
+static char *room_for(uint64_t bytes, SolError *err) { // and for a NUL
+  char *room = sol_heap_alloc((size_t)bytes + 1);
+  if (!room) sol_fail(err, SOL_ERR_NO_SPACE, "no memory for %llu bytes of code", (unsigned long long)bytes);
+  return room;
+}
+
+// PTX with numbers as differences, as it was.
+static SolStatus unpack_numbers(char **text, size_t *length, SolError *err) {
+  size_t n = sol_numbers_unpack(*text, *length, NULL);
+  if (n > SOL_FATBIN_MAX_TEXT) return sol_fail(err, SOL_ERR_SYNTAX, "the fat binary is damaged: its numbers");
+  char *plain = room_for(n, err);
+  if (!plain) return SOL_ERR_NO_SPACE;
+  sol_numbers_unpack(*text, *length, plain);
+  plain[n] = 0;
+  sol_heap_free(*text);
+  *text = plain;
+  *length = n;
+  return SOL_OK;
+}
+
 SolStatus sol_fatbin_text(const SolFatEntry *e, char **text, size_t *length, SolError *err) {
-  char *out = sol_heap_alloc((size_t)e->unpacked + 1);
-  if (!out)
-    return sol_fail(err, SOL_ERR_NO_SPACE, "no memory for %llu bytes of code",
-                    (unsigned long long)e->unpacked);
+  char *out = room_for(e->unpacked, err);
+  if (!out) return SOL_ERR_NO_SPACE;
   SolStatus status = unpack(e, (uint8_t *)out, err);
+  size_t n = (size_t)e->unpacked;
+  if (!status && e->kind == SOL_FAT_PTX) {
+    while (n && !out[n - 1]) n--; // padding, and the text's own NUL
+    if (sol_numbers_packed(out, n)) status = unpack_numbers(&out, &n, err);
+  }
   if (status) {
     sol_heap_free(out);
     return status;
   }
-  size_t n = (size_t)e->unpacked;
-  if (e->kind == SOL_FAT_PTX)
-    while (n && !out[n - 1]) n--; // padding, and the text's own NUL
   out[n] = 0;
   *text = out;
   *length = n;

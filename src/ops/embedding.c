@@ -69,18 +69,18 @@ typedef struct Unit {
   int bytes, chunks, each, elements;
 } Unit;
 static const Unit units[EMBEDDING_KERNELS] = {
-#define UNIT_WIDE(chunks)         {16, chunks, 0, 0},
-#define UNIT_SHIFT(bytes, chunks) {bytes, chunks, 0, 0},
-#define UNIT_FLAT(unit, each)     {0, 0, each, 1},
-#define UNIT_SHORT(size, each)    {0, 0, each, 4 / (size)},
-#define UNIT_STAGED(...)          {0, 0, 0, 0},
-#define UNIT_WORDS(...)           {0, 0, 0, 0},
-#define UNIT_ROWS(...)            {0, 0, 0, 0},
-#define UNIT_TINY(...)            {0, 0, 0, 0},
-#define UNIT_CONVERT(...)         {0, 0, 0, 0},
-#define UNIT_CONVERT_SHORT(each)  {0, 0, each, 1},
-#define EMBEDDING(name, how, ...) UNIT_##how(__VA_ARGS__)
-#define UNIT_STAGED_TO(...)       {0, 0, 0, 0},
+#define UNIT_WIDE(chunks)                 {16, chunks, 0, 0},
+#define UNIT_SHIFT(bytes, chunks)         {bytes, chunks, 0, 0},
+#define UNIT_FLAT(unit, each)             {0, 0, each, 1},
+#define UNIT_SHORT(size, each)            {0, 0, each, 4 / (size)},
+#define UNIT_FLOW(in, out, convert, each) {0, 0, each, (out) == 8 ? 1 : 4 / (out)},
+#define UNIT_STAGED(...)                  {0, 0, 0, 0},
+#define UNIT_WORDS(...)                   {0, 0, 0, 0},
+#define UNIT_ROWS(...)                    {0, 0, 0, 0},
+#define UNIT_TINY(...)                    {0, 0, 0, 0},
+#define UNIT_CONVERT(...)                 {0, 0, 0, 0},
+#define UNIT_CONVERT_SHORT(each)          {0, 0, each, 1},
+#define EMBEDDING(name, how, ...)         UNIT_##how(__VA_ARGS__)
 #include "kernels/embedding/embedding.def"
 };
 
@@ -91,12 +91,12 @@ static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
   return !r->order && r->y_stride == r->n && ops_size(r->dtype) <= 2;
 }
 
-// Bytes of a row up to which it is worth to stage it; from which on rows on 4 bytes are written by whole lines, word by word.
-enum { STAGED = 2048, LONG = 4096 };
+// Bytes of a row from which on rows on 4 bytes are written by whole lines, word by word.
+enum { LONG = 4096 };
 
-// Dense rows of at least a piece: `wide` bytes, of x or of y.
-static bool is_staged(const EmbeddingRows *r, int64_t wide) {
-  return r->x_stride == r->n && r->y_stride == r->n && !r->order && wide >= 16 && wide <= STAGED;
+// Dense rows of so many bytes, of x or of y, whichever are more: one sequence of words, wherever rows end.
+static bool is_flow(const EmbeddingRows *r, int64_t wide) {
+  return r->x_stride == r->n && r->y_stride == r->n && !r->order && wide >= 16 && wide <= FLOW_MOST;
 }
 
 // Rows of a block in shared memory: 16 KB of them, less where they take much more or SMs would have no blocks.
@@ -164,13 +164,29 @@ static void set_lines(int64_t bytes, int64_t lines, EmbeddingParams *p) {
   p->per_row = (uint64_t)(32 * ops_ceil_div(bytes + 124, 128 * lines));
 }
 
-// Dense rows not on 16 bytes, by the widest unit that divides them: a shift by fewer steps.
-static int pick_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
-  set_staged(ctx, r, unit, p);
-  return unit == 8   ? EMBEDDING_sol_embedding_staged_8
-         : unit == 4 ? EMBEDDING_sol_embedding_staged_4
-         : unit == 2 ? EMBEDDING_sol_embedding_staged_2
-                     : EMBEDDING_sol_embedding_staged_1;
+// Dense rows as one sequence of words: what a block does once, ids above all, is for up to FLOW_TURNS turns of its threads, where there are
+// blocks enough to keep all SMs busy to the end. size: of an element that is moved, of y.
+static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elements, int64_t size,
+                     EmbeddingParams *p) {
+  enum { BLOCKS = 16, WAVES = 4, TURN = FLOW_BYTES / FLOW_TURNS };
+  double turns = (double)r->m * (double)(elements * size) / ((double)ctx->sms * BLOCKS * WAVES * TURN);
+  p->turns = elements * size < 16 ? 1 : turns < 1 ? 1 : turns > FLOW_TURNS ? FLOW_TURNS : (int32_t)turns;
+  p->per_row = (uint64_t)elements;
+  p->over = (uint32_t)(UINT32_MAX / p->per_row + 1);
+}
+
+// By the widest unit that divides all addresses. Words of smaller elements take a load for each of them: of bytes, and of 2 bytes of a table that
+// is far from L1, whole vectors are staged.
+static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
+  enum { NEAR = 8 << 20 }; // bytes of a table
+  if (unit == 1 || (unit == 2 && r->rows * p->n > NEAR)) {
+    set_staged(ctx, r, unit, p);
+    return unit == 2 ? EMBEDDING_sol_embedding_staged_2 : EMBEDDING_sol_embedding_staged_1;
+  }
+  set_flow(ctx, r, p->n / unit, unit, p);
+  return unit == 8   ? EMBEDDING_sol_embedding_flow_8
+         : unit == 4 ? EMBEDDING_sol_embedding_flow_4
+                     : EMBEDDING_sol_embedding_flow_2;
 }
 
 static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
@@ -178,8 +194,7 @@ static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
   return unit == 16  ? (p->n < SHORT ? EMBEDDING_sol_embedding_flat_16 : EMBEDDING_sol_embedding_flat_16x4)
          : unit == 8 ? EMBEDDING_sol_embedding_flat_8
          : unit == 4 ? EMBEDDING_sol_embedding_flat_4
-         : ops_size(r->dtype) == 2 ? EMBEDDING_sol_embedding_short_2
-                                   : EMBEDDING_sol_embedding_short_1;
+                     : EMBEDDING_sol_embedding_short_1; // elements of 2 bytes are moved by words
 }
 
 static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
@@ -192,7 +207,7 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
     set_tiny(r, p);
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
   }
-  if (unit < 16 && is_staged(r, p->n)) return pick_staged(ctx, r, unit, p);
+  if (unit < 16 && is_flow(r, p->n)) return pick_flow(ctx, r, unit, p);
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
@@ -227,11 +242,11 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
            : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
                       : EMBEDDING_sol_embedding_tiny_2_to_2;
   }
-  if (is_staged(r, r->n * wide)) {
-    set_staged(ctx, r, size, p);
-    return size == 4  ? EMBEDDING_sol_embedding_staged_4_to_2
-           : out == 4 ? EMBEDDING_sol_embedding_staged_2_to_4
-                      : EMBEDDING_sol_embedding_staged_2_to_2;
+  if (is_flow(r, r->n * wide)) {
+    set_flow(ctx, r, r->n, out, p);
+    return size == 4  ? EMBEDDING_sol_embedding_flow_4_to_2
+           : out == 4 ? EMBEDDING_sol_embedding_flow_2_to_4
+                      : EMBEDDING_sol_embedding_flow_2_to_2;
   }
   if (!r->order && set_rows(ctx, r, r->n * out, out, p))
     return size == 4  ? EMBEDDING_sol_embedding_rows_4_to_2
@@ -286,8 +301,9 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   uint64_t threads = p.per_row * (uint64_t)r->m, each = 1;
   const Unit *u = &units[l.kernel];
   if (u->each) { // y may start within the first unit
-    threads = (threads / (uint64_t)u->elements + 2) / (uint64_t)u->each + 1;
-    each = (uint64_t)(u->each * u->elements);
+    uint64_t mine = (uint64_t)(u->each * (p.turns ? p.turns : 1));
+    threads = (threads / (uint64_t)u->elements + 2) / mine + 1;
+    each = mine * (uint64_t)u->elements;
   }
   ops_grid(l.grid, threads, l.block);
   if (p.staged) {
@@ -302,7 +318,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   }
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { AHEAD = 6 << 20 };
-  if ((p.staged || (r->dtype == r->out_dtype && !is_near(r))) && !u->each &&
+  if ((p.turns || p.staged || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
       (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.n);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
