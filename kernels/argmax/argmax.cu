@@ -5,6 +5,7 @@
 // Short rows have as few lanes as hold them in registers, several rows a warp.
 #include "argmax/argmax.h"
 #include "cluster_exchange.cuh"
+#include "narrow.cuh"
 #include "packed.cuh"
 #include "rounds.cuh"
 #include "span.cuh"
@@ -300,6 +301,70 @@ template <int kind> INLINE void argmax_short(const ArgmaxParams &p) {
   if (s.lane == 0 && row < p.m) put(&p, row, (int32_t)column, x, s.size);
 }
 
+// ---- Dense rows of a few elements: a block has a span of many in shared memory (narrow.cuh), one thread a row
+
+INLINE uint32_t serial_column(const float *x, int n, uint32_t *key) {
+  float best = x[0], top = best; // top: NaN if there is one
+  int column = 0;
+#pragma unroll 4
+  for (int c = 1; c < n; c++) {
+    float f = x[c];
+    top = higher(top, f);
+    if (f > best) best = f, column = c;
+  }
+  *key = key_of(top);
+  if (top != top)
+    for (column = 0; x[column] == x[column];) column++;
+  return (uint32_t)column;
+}
+
+// Elements of 16 bits two at a time, by words. The first and the last may be shared with other rows, whose elements become -infinity.
+INLINE uint32_t serial_column(const char *x, int n, int kind, uint32_t *key) {
+  int before = (int)((uint32_t)(uintptr_t)x / 2 & 1), last = (before + n - 1) / 2;
+  const uint32_t *at = (const uint32_t *)(x - 2 * before), lowest = span_lowest(kind);
+  uint32_t first_word = before ? __byte_perm(at[0], lowest, 0x3254) : at[0], last_word = at[last];
+  if ((before + n) % 2) last_word = __byte_perm(last_word, lowest, 0x5410);
+  if (last == 0 && before) last_word = first_word; // one element, the second of its word
+  if (last == 0) first_word = last_word;
+  uint32_t best = higher2(first_word, last_word, kind);
+#pragma unroll 4
+  for (int k = 1; k < last; k++) best = higher2(best, at[k], kind);
+  float2 two = widen2(best, kind);
+  *key = key_of(higher(two.x, two.y));
+  uint32_t low = below(*key, kind), found = above(last_word, low, kind);
+  int word = last;
+#pragma unroll 4
+  for (int k = last - 1; k > 0; k--) {
+    uint32_t here = above(at[k], low, kind);
+    if (here) found = here, word = k;
+  }
+  uint32_t here = above(first_word, low, kind);
+  if (here) found = here, word = 0;
+  return *key == key_of(-INFINITY) ? 0 : (uint32_t)(2 * word - before + !(found & 1));
+}
+
+template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
+  const int in = kind == KIND_FP32 ? 4 : 2;
+  int rows = narrow_rows(&p.narrow, p.m);
+  NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows;
+  narrow_fetch(x, in);
+  narrow_arrived();
+  for (int row = threadIdx.x; row < rows; row += blockDim.x) {
+    const char *at = narrow_row(x, row);
+    uint32_t key;
+    int64_t column = kind == KIND_FP32 ? serial_column((const float *)at, (int)p.n, &key) : serial_column(at, (int)p.n, kind, &key);
+    if (p.skip_nan && key == ~0u) column = largest_number(at, p.n, kind, 0, 1);
+    put(&p, first + row, column, at, in);
+  }
+}
+
+#define SERIAL(in, kind)                                                                                    \
+  KERNEL __launch_bounds__(NARROW_THREADS, 12) sol_argmax_serial_##kind(const __grid_constant__ ArgmaxParams p) { \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    argmax_serial<KIND_##kind>(p);                                                                           \
+  }
 #define SHORT(in, kind)                                                                                     \
   KERNEL __launch_bounds__(128, 7) sol_argmax_short_##kind(const __grid_constant__ ArgmaxParams p) {          \
     let_successor_start();                                                                                   \

@@ -3,6 +3,7 @@
 #include "reduce/reduce.h"
 #include "cluster_exchange.cuh"
 #include "narrow.cuh"
+#include "rounds.cuh"
 #include "span.cuh"
 
 // `how` is a literal wherever these are used.
@@ -141,18 +142,60 @@ INLINE void reduce_narrow(const ReduceParams *p, int in, int how) {
   else narrow_or_serial(p, x, rows, KIND_BF16, how);
 }
 
-// One of `units`: a chunk of a row, or, the last for each row, its edges.
-INLINE float reduce_unit(const ReduceParams *p, uint64_t unit, float sum, int kind, int in, int how) {
+// Which of `units` a thread has: a chunk of the buffer that a row has parts of.
+typedef struct Unit {
+  uint64_t row;
+  uint32_t chunk;
+} Unit;
+
+INLINE Unit unit_of(const ReduceParams *p, uint64_t index) {
   uint64_t row, chunk;
-  split(unit, p->per_row, &row, &chunk);
-  Span x = span_of((const char *)p->x + (int64_t)row * p->x_stride, p->n, in);
-  if (chunk < x.chunks) {
-    Vec v = span_load(&x, (int64_t)chunk, 0);
-    sum = take_chunk(sum, &v, kind, in, how);
+  split(index, p->per_row, &row, &chunk);
+  return Unit{row, (uint32_t)chunk};
+}
+
+INLINE Unit unit_after(const ReduceParams *p, Unit u, Unit step) {
+  u.row += step.row, u.chunk += step.chunk;
+  if (u.chunk >= p->per_row) u.chunk -= (uint32_t)p->per_row, u.row++;
+  return u;
+}
+
+// Its chunk, with `rest` in place of what is beside the row.
+INLINE Vec unit_load(const ReduceParams *p, Unit u, int in, uint32_t rest, int2 *kept) {
+  const char *begin = (const char *)p->x, *end = begin + (int64_t)(p->m - 1) * p->x_stride + p->n * in;
+  const char *row = begin + (int64_t)u.row * p->x_stride;
+  int64_t from = 16 * (int64_t)u.chunk - (int64_t)((uint32_t)(uintptr_t)row & 15), left = p->n * in - from; // bytes
+  const char *at = row + from;
+  Vec v;
+  v.v = make_uint4(rest, rest, rest, rest);
+  *kept = make_int2(from < 0 ? (int)-from : 0, left < 16 ? (int)left : 16);
+  if (u.row >= p->m || left <= 0) *kept = make_int2(0, 16);
+  else if (at >= begin && at + 16 <= end) v.v = *(const uint4 *)at;
+  else v.v = load_singly(at, begin, end, in);
+  return v;
+}
+
+INLINE float reduce_units(const ReduceParams *p, uint64_t thread, uint64_t all, int kind, int in, int how) {
+  enum { DEPTH = 4 };
+  const uint32_t rest = rest_of(kind, how);
+  float sum[DEPTH];
+  Unit u = unit_of(p, thread), step = unit_of(p, all);
+#pragma unroll
+  for (int i = 0; i < DEPTH; i++) sum[i] = nothing(how);
+#pragma unroll 1
+  while (u.row < p->m) {
+    Vec v[DEPTH];
+    int2 kept[DEPTH];
+#pragma unroll
+    for (int i = 0; i < DEPTH; i++, u = unit_after(p, u, step)) v[i] = unit_load(p, u, in, rest, &kept[i]);
+#pragma unroll
+    for (int i = 0; i < DEPTH; i++) {
+      if (kept[i].x) mask_before(v[i], kept[i].x, rest);
+      if (kept[i].y < 16) mask_after(v[i], kept[i].y, rest);
+      sum[i] = take_chunk(sum[i], &v[i], kind, in, how);
+    }
   }
-  if (chunk == p->per_row - 1)
-    for (int e = 0; e < x.edges; e++) sum = take(sum, load_one(x.at, span_edge(&x, e), kind), how);
-  return sum;
+  return add(add(sum[0], sum[2], how), add(sum[1], sum[3], how), how);
 }
 
 // All: a single row, or rows as units, in turn over all threads. Block b writes y[b].
@@ -166,8 +209,7 @@ INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) 
     Span x = span_of(p->x, p->n, in);
     sum = reduce_span(&x, (int64_t)thread, (int64_t)step, kind, in, how);
   } else {
-#pragma unroll 2
-    for (uint64_t i = thread; i < p->units; i += step) sum = reduce_unit(p, i, sum, kind, in, how);
+    sum = reduce_units(p, thread, step, kind, in, how);
   }
   sum = fold_row(s, shared, sum, how);
   if (threadIdx.x == 0) finish(p, blockIdx.x, sum);
@@ -249,13 +291,20 @@ INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at,
     if (count > 0) columns_round(at, down, count, in, sum, kind, how);
     return;
   }
-#pragma unroll APART
-  for (int i = 0; i < count; i++, at += down) {
+  auto one = [&] {
     float f[8];
     Vec v = columns_load(p, in, wide, at, rest_of(kind, how));
     widen(&v, kind, in, f);
 #pragma unroll
     for (int j = 0; j < 16 / in; j++) sum[j] = take(sum[j], f[j], how);
+    at += down;
+  };
+  if (wide) { // a single chunk of the row: not worth registers
+#pragma unroll 1
+    for (int i = 0; i < count; i++) one();
+  } else {
+#pragma unroll APART
+    for (int i = 0; i < count; i++) one();
   }
 }
 
@@ -359,7 +408,7 @@ NARROW(2)
 NARROW(4)
 
 #define ALL(in)                                                                                              \
-  KERNEL __launch_bounds__(256, 5) sol_reduce_##in##_all(ReduceParams p) {                                   \
+  KERNEL __launch_bounds__(256, 4) sol_reduce_##in##_all(ReduceParams p) {                                   \
     __shared__ RowFold shared;                                                                               \
     EACH_HOW(ALL_BODY_##in)                                                                                  \
   }

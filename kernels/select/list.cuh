@@ -318,16 +318,23 @@ template <int kind, int nan, class L> INLINE uint32_t list_all(const Part &p, L 
   return count;
 }
 
-// The list of all elements that may be among the k largest, in any order; in that of the first block are those of all blocks.
+// Of how many elements the first batches, which are a sample of the row, should have a key: k of the row are about k * sample / n of
+// them. Beyond their mean three and a half standard deviations: hardly ever too few of a row in random order.
+template <int kind, int threads> INLINE uint32_t guess_of(const Part &p, uint32_t k) {
+  float sample = (float)(p.stages * BATCH * threads * (kind == KIND_FP32 ? 4 : 8)), mean = (float)k * sample / (float)p.x.n;
+  return min(k, (uint32_t)(mean + 3.5f * sqrtf(mean)) + 1);
+}
+
+// Appends what may be among the k largest of a block's part, of which `wanted` reach the first key. That key.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
-  uint32_t count = 0, low = 0, turn = 0, slot = 0; // turn: by turns three
+INLINE uint32_t list_part(const Part &p, L *list, int stage, uint32_t k, uint32_t wanted, uint32_t *listed) {
+  uint32_t count = 0, low = 0, turn = 0, slot = 0, first = 0; // turn: by turns three
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
 #pragma unroll 1
   for (int i = 0; i < p.stages; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
   uint32_t edge_word = load_edge<kind>(p);
-  if (2 * k < (uint32_t)p.x.n) low = first_low<kind, nan, threads>(p, list, stage, k);
+  if (2 * k < (uint32_t)p.x.n) first = low = first_low<kind, nan, threads>(p, list, stage, wanted);
 #pragma unroll 1
   for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
     int here = stage + slot * BATCH * threads;
@@ -344,6 +351,22 @@ INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
       low = max(low, cut_list<threads>(list, &count, k, k + k / 4, p.thread) + (all >= k));
     start_batch<threads>(p, at + p.stages * BATCH * threads, here); // all lanes of the warp have read what it overwrites
     turn = next, slot = slot + 1 == p.stages ? 0 : slot + 1;
+  }
+  *listed = count;
+  return first;
+}
+
+// The list of all elements that may be among the k largest, in any order; in that of the first block are those of all blocks. A key that
+// a sample suggests leaves much less to list than one that k elements of the sample reach; where too few of the row reach it,
+// the row is read again.
+template <int kind, int nan, int threads, class L>
+INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
+  uint32_t count = 0, wanted = p.blocks == 1 ? guess_of<kind, threads>(p, k) : k;
+#pragma unroll 1
+  for (;; wanted = k) {
+    uint32_t low = list_part<kind, nan, threads>(p, list, stage, k, wanted, &count);
+    if (count >= k || wanted == k || low <= lowest_key<kind>()) break; // nothing below that is listed
+    row_sync<threads>();
   }
   if (p.blocks > 1) gather_lists<threads>(p, list, &count, k);
   return count;

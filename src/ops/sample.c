@@ -29,6 +29,9 @@ static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2,
                                                                [WEIGH] = WEIGH_SHARED / 4 * 5,
                                                                WEIGH_SHARED / 4 * 5,
                                                                WEIGH_SHARED / 4 * 5,
+                                                               WEIGH_SHARED / 4 * 5,
+                                                               [GROUPS + 3] = WEIGH_SHARED / 4 * 5,
+                                                               WEIGH_SHARED / 4 * 5,
                                                                WEIGH_SHARED / 4 * 5};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
@@ -275,8 +278,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
     l.kernel = SHORT + 3 * kind + (p.share ? 2 : p.k ? 1 : 0);
   } else if (!p.k && !p.share) {
-    p.rounds = group_plan(ctx, a->m, a->n, in, &l);
-    l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
+    int ring, of_warp = group_plan(ctx, a->m, a->n, in, &ring, &l);
+    p.rounds = of_warp ? of_warp : ring;
+    l.kernel = GROUPS + kind + (of_warp ? 0 : 3);
   } else {
     p.held = weigh_plan(ctx, a->m, a->n, in, &alone, &l);
     l.kernel = WEIGH + (alone ? 0 : 2) + (in == 4);

@@ -1,5 +1,6 @@
 #include "ops/select.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/select/weight.h"
@@ -16,7 +17,7 @@ static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t mos
   while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
   l->block = is_short ? 32 * ROWS : THREADS;
   l->cluster = (uint32_t)blocks;
-  bool few = !is_short && rows * blocks <= 2 * ctx->sms;
+  bool few = is_short ? getenv("SOL_MORE") != NULL : rows * blocks <= 2 * ctx->sms;
   l->shared = l->block * LIST_BATCH * 16 * (ctx->cc < 80 ? 1 : few ? LIST_MORE : LIST_STAGES);
   ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
 }
@@ -30,7 +31,8 @@ static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, in
 }
 
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
-  enum { SHORT = 128, LONG = 1024, MANY = 8, FEW = 64, LEAST = 512 };
+  enum { SHORT = 128, MANY = 8, FEW = 64, LEAST = 512 };
+  int64_t LONG = getenv("SOL_LONG") ? atoi(getenv("SOL_LONG")) : 1024;
   int64_t chunks = ops_ceil_div(n, 16 / in);
   bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT));
   l->kernel = (is_short ? 0 : 3) + (in == 4 ? 2 : n > 1 << 16);
@@ -58,7 +60,7 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
 
 // Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with
 // few enough warps that they have about as many groups each. Rows of a warp, or 0.
-int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int *ring, OpsLaunch *l) {
   enum {
     ROWS = 4,
     OF_WARP = 8,
@@ -80,11 +82,19 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
   }
   while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
     warps /= 2;
-  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
+  int64_t waves = getenv("SOL_WAVES") ? atoi(getenv("SOL_WAVES")) : 1;
+  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks &&
+         rows * blocks < waves * BLOCKS * ctx->sms)
     blocks *= 2;
   l->block = (uint32_t)(32 * warps);
   l->cluster = (uint32_t)blocks;
-  l->shared = (uint32_t)(ops_ceil_div(groups, blocks) * BYTES);
+  int64_t kept = (ops_ceil_div(groups, blocks) * BYTES + 15) / 16 * 16,
+          in_ring = warps * SELECT_GROUP * in * (in == 4 ? GROUP_STAGES_4 : GROUP_STAGES_2);
+  *ring = ctx->cc >= 80 && select_columns(n) == SELECT_GROUP && kept + in_ring <= WEIGH_SHARED / 4 * 5
+              ? (int)(kept / 16)
+              : 0;
+  if (getenv("SOL_NORING")) *ring = 0;
+  l->shared = (uint32_t)(kept + (*ring ? in_ring : 0));
   ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
   return 0;
 }
