@@ -303,7 +303,26 @@ template <int kind> INLINE void argmax_short(const ArgmaxParams &p) {
 
 // ---- Dense rows of a few elements: a block has a span of many in shared memory (narrow.cuh), one thread a row
 
-INLINE uint32_t serial_column(const float *x, int n, uint32_t *key) {
+INLINE uint32_t first_nan(const char *x, int kind) {
+  uint32_t column = 0;
+  for (float f = load_one(x, 0, kind); f == f; f = load_one(x, column, kind)) column++;
+  return column;
+}
+
+// Which elements of a word are not below `top`: bits 0 and 16.
+INLINE uint32_t not_below(uint32_t word, uint32_t top, int kind) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t is;
+  if (kind == KIND_FP16) asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(top));
+  else asm("set.ge.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(top));
+  return is;
+#else
+  float2 f = widen2(word, kind), g = widen2(top, kind);
+  return (f.x >= g.x ? 1 : 0) | (f.y >= g.y ? 0x10000 : 0);
+#endif
+}
+
+INLINE uint32_t serial_column(const float *x, int n, bool *nan) {
   float best = x[0], top = best; // top: NaN if there is one
   int column = 0;
 #pragma unroll 4
@@ -312,35 +331,36 @@ INLINE uint32_t serial_column(const float *x, int n, uint32_t *key) {
     top = higher(top, f);
     if (f > best) best = f, column = c;
   }
-  *key = key_of(top);
-  if (top != top)
-    for (column = 0; x[column] == x[column];) column++;
-  return (uint32_t)column;
+  *nan = top != top;
+  return *nan ? first_nan((const char *)x, KIND_FP32) : (uint32_t)column;
 }
 
-// Elements of 16 bits two at a time, by words. The first and the last may be shared with other rows, whose elements become -infinity.
-INLINE uint32_t serial_column(const char *x, int n, int kind, uint32_t *key) {
+// Elements of 16 bits two at a time, by words. The first and the last may be shared with other rows, whose elements are -infinity here.
+INLINE uint32_t serial_column(const char *x, int n, int kind, bool *nan) {
   int before = (int)((uint32_t)(uintptr_t)x / 2 & 1), last = (before + n - 1) / 2;
   const uint32_t *at = (const uint32_t *)(x - 2 * before), lowest = span_lowest(kind);
-  uint32_t first_word = before ? __byte_perm(at[0], lowest, 0x3254) : at[0], last_word = at[last];
-  if ((before + n) % 2) last_word = __byte_perm(last_word, lowest, 0x5410);
-  if (last == 0 && before) last_word = first_word; // one element, the second of its word
-  if (last == 0) first_word = last_word;
+  const uint16_t *one = (const uint16_t *)x;
+  uint32_t first_word = before ? (lowest & 0xffff) | (uint32_t)one[0] << 16 : 0, last_word;
+  if ((before + n) % 2) last_word = (lowest & 0xffff0000u) | one[n - 1];
+  else last_word = before && last == 0 ? first_word : at[last];
+  if (!before) first_word = last ? at[0] : last_word;
   uint32_t best = higher2(first_word, last_word, kind);
 #pragma unroll 4
   for (int k = 1; k < last; k++) best = higher2(best, at[k], kind);
-  float2 two = widen2(best, kind);
-  *key = key_of(higher(two.x, two.y));
-  uint32_t low = below(*key, kind), found = above(last_word, low, kind);
+  best = higher2(best, __byte_perm(best, best, 0x1032), kind); // of both halves
+  float top = widen2(best, kind).x;
+  *nan = top != top;
+  if (*nan) return first_nan(x, kind);
+  uint32_t found = not_below(last_word, best, kind);
   int word = last;
 #pragma unroll 4
   for (int k = last - 1; k > 0; k--) {
-    uint32_t here = above(at[k], low, kind);
+    uint32_t here = not_below(at[k], best, kind);
     if (here) found = here, word = k;
   }
-  uint32_t here = above(first_word, low, kind);
+  uint32_t here = not_below(first_word, best, kind);
   if (here) found = here, word = 0;
-  return *key == key_of(-INFINITY) ? 0 : (uint32_t)(2 * word - before + !(found & 1));
+  return (uint32_t)max(2 * word - before + !(found & 1), 0); // in a row of -infinity, what is before it is as large
 }
 
 template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
@@ -352,9 +372,9 @@ template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
   narrow_arrived();
   for (int row = threadIdx.x; row < rows; row += blockDim.x) {
     const char *at = narrow_row(x, row);
-    uint32_t key;
-    int64_t column = kind == KIND_FP32 ? serial_column((const float *)at, (int)p.n, &key) : serial_column(at, (int)p.n, kind, &key);
-    if (p.skip_nan && key == ~0u) column = largest_number(at, p.n, kind, 0, 1);
+    bool nan;
+    int64_t column = kind == KIND_FP32 ? serial_column((const float *)at, (int)p.n, &nan) : serial_column(at, (int)p.n, kind, &nan);
+    if (p.skip_nan && nan) column = largest_number(at, p.n, kind, 0, 1);
     put(&p, first + row, column, at, in);
   }
 }

@@ -282,7 +282,6 @@ INLINE const char *columns_round(const char *at, int64_t down, int left, int in,
 // `count` rows from `at` on; a thread's columns are a chunk of them, or one by one.
 INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at, int64_t down, int count, float *sum,
                         int kind, int how) {
-  enum { APART = 4 };
   if (wide && column_of(p, in, 1, 16 / in - 1) < p->n) {
     at += column_of(p, in, 1, 0) * in;
 #pragma unroll 1
@@ -302,8 +301,11 @@ INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at,
   if (wide) { // a single chunk of the row: not worth registers
 #pragma unroll 1
     for (int i = 0; i < count; i++) one();
+  } else if (in == 2) { // as many as registers hold without spilling
+#pragma unroll 2
+    for (int i = 0; i < count; i++) one();
   } else {
-#pragma unroll APART
+#pragma unroll 4
     for (int i = 0; i < count; i++) one();
   }
 }
@@ -429,5 +431,5 @@ ALL(4)
 #define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
 COLUMNS(sol_reduce_2_columns, 4, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
-COLUMNS(sol_reduce_2_columns_apart, 2, APART_2) // or it spills
+COLUMNS(sol_reduce_2_columns_apart, 4, APART_2)
 COLUMNS(sol_reduce_4_columns_apart, 4, APART_4)

@@ -1,6 +1,5 @@
 // y[i] = column of the largest element of row i
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "kernels/argmax/argmax.h"
@@ -113,7 +112,7 @@ static int short_kernel(int kind, uint32_t threads) {
 // Dense rows of a few elements: as many as fill a block's shared memory, one thread a row. Rows of whole 16 bytes would all lie in the same
 // banks.
 static bool serial_plan(SolContext *ctx, ArgmaxParams *p, int in, OpsLaunch *l) {
-  int SERIAL_BYTES = getenv("SOL_SERIAL") ? atoi(getenv("SOL_SERIAL")) : 128;
+  enum { SERIAL_BYTES = 256 };
   if (p->x_stride != p->n * in || p->n * in % 16 == 0 || p->n * in > SERIAL_BYTES) return false;
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in}};
   p->narrow = (NarrowShape){.n = (int32_t)p->n};

@@ -10,15 +10,16 @@ const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},     {5, 3},      {33, 3
                                                  {1, 50257}, {1, 300001}, {0, 64}};
 
 // Rows that have a warp each, four to a block; or a block of so many threads or, where rows are too few to occupy the
-// multiprocessors, a cluster of them.
-static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t most_blocks, OpsLaunch *l) {
+// multiprocessors, a cluster of them. deep: with more batches in flight, as rows too few to occupy them have.
+static void plan(const SolContext *ctx, int64_t rows, bool is_short, bool deep, int64_t most_blocks,
+                 OpsLaunch *l) {
   enum { ROWS = 4, THREADS = LIST_THREADS };
   int64_t blocks = 1;
   while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
   l->block = is_short ? 32 * ROWS : THREADS;
   l->cluster = (uint32_t)blocks;
-  bool few = is_short ? getenv("SOL_MORE") != NULL : rows * blocks <= 2 * ctx->sms;
-  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc < 80 ? 1 : few ? LIST_MORE : LIST_STAGES);
+  deep |= !is_short && rows * blocks <= 2 * ctx->sms;
+  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc < 80 ? 1 : deep ? LIST_MORE : LIST_STAGES);
   ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
 }
 
@@ -30,13 +31,17 @@ static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, in
   return blocks;
 }
 
+// A warp has a row where k is small, for what a row costs besides its elements is then paid once: up to so many chunks, by how many rows an SM has. Long
+// rows have more batches in flight.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
-  enum { SHORT = 128, MANY = 8, FEW = 64, LEAST = 512 };
-  int64_t LONG = getenv("SOL_LONG") ? atoi(getenv("SOL_LONG")) : 1024;
-  int64_t chunks = ops_ceil_div(n, 16 / in);
-  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT));
-  l->kernel = (is_short ? 0 : 3) + (in == 4 ? 2 : n > 1 << 16);
-  plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
+  enum { SHORT = 128, LONG = 1024, LONGEST = 8192, MANY = 8, MORE = 16, FEW = 64, LEAST = 512 };
+  int64_t chunks = ops_ceil_div(n, 16 / in), of_sm = rows / ctx->sms;
+  int64_t longest = getenv("SOL_LONG") ? atoi(getenv("SOL_LONG")) : LONGEST;
+  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= (of_sm >= MORE   ? longest
+                                                             : of_sm >= MANY ? LONG
+                                                                             : SHORT));
+  l->kernel = is_short ? in == 4 : 2 + (in == 4 ? 2 : n > 1 << 16); // 2^16 elements are LONGEST chunks
+  plan(ctx, rows, is_short, is_short && chunks > LONG, blocks_of(ctx, rows, chunks, LEAST), l);
 }
 
 // Rows of up to 12 KiB have a warp, four to a block; longer ones a block or a cluster, each with up to 48 KiB: three blocks or more
@@ -82,9 +87,8 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int *ring
   }
   while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
     warps /= 2;
-  int64_t waves = getenv("SOL_WAVES") ? atoi(getenv("SOL_WAVES")) : 1;
-  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks &&
-         rows * blocks < waves * BLOCKS * ctx->sms)
+  if (getenv("SOL_GWARPS")) warps = atoi(getenv("SOL_GWARPS"));
+  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
     blocks *= 2;
   l->block = (uint32_t)(32 * warps);
   l->cluster = (uint32_t)blocks;
