@@ -48,21 +48,36 @@ INLINE void finish(const ReduceParams *p, int64_t i, float sum) {
 }
 
 // What thread `thread` of `all` has of a row. The row's ends come last: then L1 has them, with the chunks of its neighbours.
-INLINE float reduce_span(const Span *x, int64_t thread, int64_t all, int kind, int in, int how) {
+// Index: of chunks.
+template <class Index> INLINE float span_sum(const Span *x, Index thread, Index all, int kind, int in, int how) {
   enum { DEPTH = 6 };
+  const uint32_t rest = rest_of(kind, how);
+  const Index chunks = (Index)x->chunks;
+  const uint4 *body = (const uint4 *)x->body;
   float sum[DEPTH];
 #pragma unroll
   for (int u = 0; u < DEPTH; u++) sum[u] = nothing(how);
-  for (int64_t i = thread; i < x->chunks; i += DEPTH * all) {
+#pragma unroll 1
+  for (Index i = thread; i < chunks; i += DEPTH * all) {
     Vec v[DEPTH];
 #pragma unroll
-    for (int u = 0; u < DEPTH; u++) v[u] = span_load(x, i + u * all, rest_of(kind, how));
+    for (int u = 0; u < DEPTH; u++) {
+      v[u].v = make_uint4(rest, rest, rest, rest);
+      if (i + u * all < chunks) v[u].v = body[i + u * all];
+    }
 #pragma unroll
     for (int u = 0; u < DEPTH; u++) sum[u] = take_chunk(sum[u], &v[u], kind, in, how);
   }
-  for (int64_t e = thread; e < x->edges; e += all)
-    sum[0] = take(sum[0], load_one(x->at, span_edge(x, (int)e), kind), how);
+#pragma unroll 1
+  for (Index e = thread; e < x->edges; e += all) sum[0] = take(sum[0], load_one(x->at, span_edge(x, (int)e), kind), how);
   return add(add(add(sum[0], sum[1], how), add(sum[2], sum[3], how), how), add(sum[4], sum[5], how), how);
+}
+
+// With the kind a literal, or every element would be converted in both ways.
+template <class Index> INLINE float reduce_span(const Span *x, Index thread, Index all, int kind, int in, int how) {
+  if (in == 4) return span_sum(x, thread, all, KIND_FP32, 4, how);
+  if (kind == KIND_FP16) return span_sum(x, thread, all, KIND_FP16, 2, how);
+  return span_sum(x, thread, all, KIND_BF16, 2, how);
 }
 
 // Rows: each by the threads of its group.
@@ -70,7 +85,9 @@ INLINE void reduce_row(const ReduceParams *p, RowShape s, RowFold *shared, int h
   const int kind = s.in == 4 ? KIND_FP32 : p->x_kind;
   RowPlace place = row_place(s);
   Span x = span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, s.in);
-  float sum = reduce_span(&x, place.thread, s.threads * s.cluster, kind, s.in, how);
+  const int all = s.threads * s.cluster;
+  float sum = s.threads == 1024 ? reduce_span(&x, (int64_t)place.thread, (int64_t)all, kind, s.in, how) // rows of any length
+                                : reduce_span(&x, place.thread, all, kind, s.in, how);
   sum = fold_row(s, shared, sum, how);
   if (place.thread == 0 && place.row < p->m) finish(p, (int64_t)place.row, sum);
 }
