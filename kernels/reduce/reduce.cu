@@ -226,7 +226,9 @@ INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) 
     Span x = span_of(p->x, p->n, in);
     sum = reduce_span(&x, (int64_t)thread, (int64_t)step, kind, in, how);
   } else {
-    sum = reduce_units(p, thread, step, kind, in, how);
+    if (in == 4) sum = reduce_units(p, thread, step, KIND_FP32, 4, how);
+    else if (kind == KIND_FP16) sum = reduce_units(p, thread, step, KIND_FP16, 2, how);
+    else sum = reduce_units(p, thread, step, KIND_BF16, 2, how);
   }
   sum = fold_row(s, shared, sum, how);
   if (threadIdx.x == 0) finish(p, blockIdx.x, sum);
