@@ -335,15 +335,13 @@ INLINE uint32_t serial_column(const float *x, int n, bool *nan) {
   return *nan ? first_nan((const char *)x, KIND_FP32) : (uint32_t)column;
 }
 
-// Elements of 16 bits two at a time, by words. The first and the last may be shared with other rows, whose elements are -infinity here.
+// Elements of 16 bits two at a time, by words. The first and the last may be shared with other rows, whose elements become -infinity.
 INLINE uint32_t serial_column(const char *x, int n, int kind, bool *nan) {
   int before = (int)((uint32_t)(uintptr_t)x / 2 & 1), last = (before + n - 1) / 2;
   const uint32_t *at = (const uint32_t *)(x - 2 * before), lowest = span_lowest(kind);
-  const uint16_t *one = (const uint16_t *)x;
-  uint32_t first_word = before ? (lowest & 0xffff) | (uint32_t)one[0] << 16 : 0, last_word;
-  if ((before + n) % 2) last_word = (lowest & 0xffff0000u) | one[n - 1];
-  else last_word = before && last == 0 ? first_word : at[last];
-  if (!before) first_word = last ? at[0] : last_word;
+  uint32_t first_word = __byte_perm(at[0], lowest, before ? 0x3254 : 0x3210), last_word = last ? at[last] : first_word;
+  last_word = __byte_perm(last_word, lowest, (before + n) % 2 ? 0x5410 : 0x3210);
+  if (!last) first_word = last_word;
   uint32_t best = higher2(first_word, last_word, kind);
 #pragma unroll 4
   for (int k = 1; k < last; k++) best = higher2(best, at[k], kind);
@@ -369,6 +367,11 @@ template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
   NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);
   uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows;
   narrow_fetch(x, in);
+  if (in == 2 && threadIdx.x == 0 && rows) { // the other halves of the words at the ends are read, too
+    char *begin = narrow_row(x, 0), *end = begin + rows * x.bytes;
+    if ((uintptr_t)begin & 2) ((uint16_t *)begin)[-1] = 0;
+    if ((uintptr_t)end & 2) *(uint16_t *)end = 0;
+  }
   narrow_arrived();
   for (int row = threadIdx.x; row < rows; row += blockDim.x) {
     const char *at = narrow_row(x, row);

@@ -320,8 +320,8 @@ INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at,
   if (wide) { // a single chunk of the row: not worth registers
 #pragma unroll 1
     for (int i = 0; i < count; i++) one();
-  } else if (in == 2) { // as many as registers hold without spilling
-#pragma unroll 2
+  } else if (in == 2) { // single elements: as many in flight as registers hold
+#pragma unroll 6
     for (int i = 0; i < count; i++) one();
   } else {
 #pragma unroll 4
@@ -450,5 +450,5 @@ ALL(4)
 #define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
 COLUMNS(sol_reduce_2_columns, 4, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
-COLUMNS(sol_reduce_2_columns_apart, 4, APART_2)
+COLUMNS(sol_reduce_2_columns_apart, 2, APART_2)
 COLUMNS(sol_reduce_4_columns_apart, 4, APART_4)

@@ -21,14 +21,6 @@ template <int kind> INLINE void place_piece(Piece<kind> &p, const char *row, uin
   p.x = span_of(row + (uint64_t)begin * p.size, min(n - begin, (uint32_t)SELECT_GROUP), p.size);
 }
 
-// The edge of this lane, or NaN.
-template <int kind> INLINE uint32_t piece_edge(const Span &x) {
-  const int lane = threadIdx.x % 32;
-  if (lane >= x.edges) return ~0u;
-  int64_t c = span_edge(&x, lane);
-  return kind == KIND_FP32 ? ((const uint32_t *)x.at)[c] : 0xffff0000u | ((const uint16_t *)x.at)[c];
-}
-
 template <int kind> INLINE void load_piece(Piece<kind> &p, const char *row, uint32_t n, uint32_t begin) {
   const int lane = threadIdx.x % 32;
   place_piece(p, row, n, begin);
@@ -44,33 +36,9 @@ template <int kind> INLINE void load_piece(Piece<kind> &p, const char *row, uint
     p.v[u].v = make_uint4(~0u, ~0u, ~0u, ~0u);
     if (u * 32 + lane < (int)p.x.chunks) p.v[u].v = from[32 * u];
   }
-  p.edge = piece_edge<kind>(p.x);
-}
-
-// Pieces of a warp in flight in shared memory. A lane copies and reads its own chunks.
-template <int kind> struct Ring {
-  enum { stages = kind == KIND_FP32 ? GROUP_STAGES_4 : GROUP_STAGES_2, chunks = Piece<kind>::chunks };
-  uint4 *mine;
-};
-template <int kind> INLINE void start_piece(const Ring<kind> &r, int slot, const Span &x) {
-  const int lane = threadIdx.x % 32;
-  const uint4 *from = (const uint4 *)x.body + lane;
-#pragma unroll
-  for (int u = 0; u < r.chunks; u++)
-    if (u * 32 + lane < (int)x.chunks) fetch16(r.mine + (slot * r.chunks + u) * 32, from + 32 * u);
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-template <int kind> INLINE void take_piece(const Ring<kind> &r, int slot, Piece<kind> &p) {
-  const int lane = threadIdx.x % 32;
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_group %0;" ::"n"(Ring<kind>::stages - 1) : "memory");
-#endif
-#pragma unroll
-  for (int u = 0; u < r.chunks; u++) {
-    p.v[u].v = make_uint4(~0u, ~0u, ~0u, ~0u);
-    if (u * 32 + lane < (int)p.x.chunks) p.v[u].v = r.mine[(slot * r.chunks + u) * 32];
+  if (lane < p.x.edges) {
+    int64_t c = span_edge(&p.x, lane);
+    p.edge = kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[c] : 0xffff0000u | ((const uint16_t *)p.x.at)[c];
   }
 }
 
@@ -273,47 +241,16 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
   }
 }
 
-// The groups of this warp, each of one piece, which pass through a ring in shared memory.
-template <int kind> INLINE void sum_groups(Piece<kind> &piece, const GroupRow &r, float per, uint4 *memory) {
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  Ring<kind> ring;
-  ring.mine = memory + warp * (ring.stages * ring.chunks * 32) + lane;
-  auto span = [&](uint32_t group) { // beyond the last: nothing
-    uint32_t begin = group * SELECT_GROUP;
-    return span_of(r.at + (uint64_t)begin * piece.size, group < r.end ? min(r.n - begin, (uint32_t)SELECT_GROUP) : 0, piece.size);
-  };
-  uint32_t g = r.begin + warp, edge = piece_edge<kind>(span(g));
-  int slot = 0;
-#pragma unroll 1
-  for (int i = 0; i < ring.stages; i++) start_piece(ring, i, span(g + i * warps));
-#pragma unroll 1
-  for (; g < r.end; g += warps) {
-    piece.x = span(g), piece.edge = edge;
-    edge = piece_edge<kind>(span(g + warps)); // of the next
-    take_piece(ring, slot, piece);
-    float top = piece_top(piece);
-    start_piece(ring, slot, span(g + ring.stages * warps));
-    slot = slot + 1 == ring.stages ? 0 : slot + 1;
-    set_scale(piece, top, per);
-    uint32_t hulls = sum_piece(piece);
-    if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
-  }
-}
-
 template <int kind> INLINE void sample_groups(const SampleParams &p) {
   Piece<kind> piece;
   GroupRow r = group_row(p);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   uint64_t seed = (uint64_t)p.seeds[r.row]; // in flight along with the row
-  if (p.rounds) {
-    sum_groups(piece, r, p.per, held + p.rounds);
-  } else {
 #pragma unroll 1
-    for (uint32_t g = r.begin + warp; g < r.end; g += warps) {
-      float top;
-      uint64_t hulls = sum_group(piece, r, p.per, g, &top);
-      if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
-    }
+  for (uint32_t g = r.begin + warp; g < r.end; g += warps) {
+    float top;
+    uint64_t hulls = sum_group(piece, r, p.per, g, &top);
+    if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
   }
   if (r.blocks > 1) cluster_barrier();
   else __syncthreads();

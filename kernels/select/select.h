@@ -11,8 +11,6 @@ enum { TOPK_MOST = 1024 };
 enum { LIST_BATCH = 4, LIST_STAGES = 2, LIST_MORE = 4 };
 // Rows of so many elements are sorted as they are.
 enum { LIST_WHOLE = 128 };
-// Groups of a warp in flight in shared memory, besides the one in registers: of elements of 2 and of 4 bytes.
-enum { GROUP_STAGES_2 = 3, GROUP_STAGES_4 = 1 };
 // The most chunks of a lane in the kernels of short rows; the same where 16-bit elements have their weights in registers, too.
 enum { SHORT_ROUNDS = 9, SHORT_FEW = 5 };
 
@@ -34,8 +32,7 @@ typedef struct SampleParams {
   float per;              // log2(e) / temperature / 32
   int32_t x_kind, wide_ids;
   uint64_t m;
-  int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each; of sol_groups_..._warp: rows;
-                             // of sol_groups_..._block: where their ring is in shared memory, in 16 bytes; 0: they have none
+  int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each; of sol_groups_..._warp: rows
   HeldShape held;            // of sol_weigh_...
   uint32_t columns;          // of a group, of sol_groups_...
 } SampleParams;

@@ -197,12 +197,12 @@ INLINE float right_below(float f) {
   return __uint_as_float(f > 0 ? u - 1 : f < 0 ? u + 1 : 0x80000001u);
 }
 
-// What elements are drawn by: the weights of all (0), or of those down to a cut. HULLS: or the hulls of these.
-enum { CUT = 1, HULLS = 2 };
+// What elements are drawn by: the weights of all (0), or of those down to a cut.
+enum { CUT = 1 };
 template <int what, int kind, bool alone> INLINE uint32_t weigh_one(const Weigher<kind, alone> &w, Cut cut, uint32_t bits, int column) {
   float x = value_of_bits<kind>(bits), place = place_of(w, bits);
   if (what && !(x > cut.value || (x == cut.value && column <= cut.column))) return 0;
-  return what & HULLS ? select_hull(place) : select_weight(place);
+  return select_weight(place);
 }
 
 template <int kind> INLINE void drop_element(Vec &v, int i) {
@@ -228,7 +228,7 @@ INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int c
 #pragma unroll
   for (int i = 0; i < per; i++) {
     float place = place_of_value(w, f[i]);
-    uint32_t weight = what & HULLS ? select_hull(place) : select_weight(place);
+    uint32_t weight = select_weight(place);
     if (!(what) || f[i] > above) sum += weight;
   }
   return sum;
@@ -335,10 +335,8 @@ template <int kind, bool alone> INLINE int draw_share(Weigher<kind, alone> &w, c
     Found f = find<CUT>(w, cut, __umul64hi(select_random(stream, trial), whole));
     cut = Cut{value_of_bits<kind>(f.bits), f.column - 1};
     w.floor = cut.value;
-    // No weight is more than 2^7 times its hull and a rounding. Hulls cost half as much, and most often leave no doubt.
-    bool before = (measure<CUT | HULLS>(w, cut) + (uint64_t)p.n) << 7 < target;
-    if (!before) whole = measure<CUT>(w, cut);
-    if (before || whole < target) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
+    whole = measure<CUT>(w, cut);
+    if (whole < target) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
   }
 }
 

@@ -20,12 +20,9 @@ static const char *const kernel_names[] = {
     "sol_groups_FP32_warp",     "sol_groups_FP16_warp",   "sol_groups_BF16_warp",
     "sol_groups_FP32_block",    "sol_groups_FP16_block",  "sol_groups_BF16_block"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
-    LIST_SHARED / 2,      LIST_SHARED / 2,
-    LIST_SHARED,          LIST_SHARED,
-    LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
-    WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5,
-    WEIGH_SHARED / 4 * 5, [GROUPS + 3] = WEIGH_SHARED / 4 * 5,
-    WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
+    LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
+    LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
+    WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 
@@ -271,9 +268,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
     l.kernel = SHORT + 3 * kind + (p.share ? 2 : p.k ? 1 : 0);
   } else if (!p.k && !p.share) {
-    int ring, of_warp = group_plan(ctx, a->m, a->n, in, &ring, &l);
-    p.rounds = of_warp ? of_warp : ring;
-    l.kernel = GROUPS + kind + (of_warp ? 0 : 3);
+    p.rounds = group_plan(ctx, a->m, a->n, in, &l);
+    l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
   } else {
     p.held = weigh_plan(ctx, a->m, a->n, in, &alone, &l);
     l.kernel = WEIGH + (alone ? 0 : 2) + (in == 4);

@@ -65,7 +65,7 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
 
 // Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with
 // few enough warps that they have about as many groups each. Rows of a warp, or 0.
-int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int *ring, OpsLaunch *l) {
+int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
   enum {
     ROWS = 4,
     OF_WARP = 8,
@@ -77,7 +77,9 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int *ring
   }; // BYTES: kept of a group
   int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms,
           each = 0;
-  if (groups == 1 || (groups <= OF_WARP && rows >= WAVES * resident)) {
+  int64_t few = getenv("SOL_FEW") ? atoi(getenv("SOL_FEW")) : 1,
+          filled = getenv("SOL_GW") ? atoi(getenv("SOL_GW")) : 20;
+  if (groups == 1 || (groups <= OF_WARP && rows >= few * resident)) {
     each = rows / (WAVES * resident);
     each = each < 1 ? 1 : each > 8 ? 8 : each;
     l->block = 32 * ROWS, l->cluster = 1;
@@ -85,20 +87,14 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int *ring
     ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
     return (int)each;
   }
+  while (warps > 1 && filled && rows * warps >= 2 * filled * ctx->sms) warps /= 2;
   while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
     warps /= 2;
-  if (getenv("SOL_GWARPS")) warps = atoi(getenv("SOL_GWARPS"));
   while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
     blocks *= 2;
   l->block = (uint32_t)(32 * warps);
   l->cluster = (uint32_t)blocks;
-  int64_t kept = (ops_ceil_div(groups, blocks) * BYTES + 15) / 16 * 16,
-          in_ring = warps * SELECT_GROUP * in * (in == 4 ? GROUP_STAGES_4 : GROUP_STAGES_2);
-  *ring = ctx->cc >= 80 && select_columns(n) == SELECT_GROUP && kept + in_ring <= WEIGH_SHARED / 4 * 5
-              ? (int)(kept / 16)
-              : 0;
-  if (getenv("SOL_NORING")) *ring = 0;
-  l->shared = (uint32_t)(kept + (*ring ? in_ring : 0));
+  l->shared = (uint32_t)(ops_ceil_div(groups, blocks) * BYTES);
   ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
   return 0;
 }
