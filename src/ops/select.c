@@ -1,6 +1,5 @@
 #include "ops/select.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/select/weight.h"
@@ -36,10 +35,8 @@ static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, in
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
   enum { SHORT = 128, LONG = 1024, LONGEST = 8192, MANY = 8, MORE = 16, FEW = 64, LEAST = 512 };
   int64_t chunks = ops_ceil_div(n, 16 / in), of_sm = rows / ctx->sms;
-  int64_t longest = getenv("SOL_LONG") ? atoi(getenv("SOL_LONG")) : LONGEST;
-  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= (of_sm >= MORE   ? longest
-                                                             : of_sm >= MANY ? LONG
-                                                                             : SHORT));
+  int64_t longest = of_sm >= MORE ? LONGEST : of_sm >= MANY ? LONG : SHORT;
+  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= longest);
   l->kernel = is_short ? in == 4 : 2 + (in == 4 ? 2 : n > 1 << 16); // 2^16 elements are LONGEST chunks
   plan(ctx, rows, is_short, is_short && chunks > LONG, blocks_of(ctx, rows, chunks, LEAST), l);
 }
@@ -63,23 +60,22 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
   return (HeldShape){(uint64_t)rows, of_block, 32, (int32_t)(each * THREADS * 16)};
 }
 
-// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with
-// few enough warps that they have about as many groups each. Rows of a warp, or 0.
+// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with as few
+// warps as occupy the GPU, for all but one of them wait while that one draws, and have about as many groups each. Rows of a warp, or 0.
 int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
   enum {
     ROWS = 4,
     OF_WARP = 8,
     WAVES = 4,
     RESIDENT = 32,
+    FILLED = 20, // warps of an SM that are enough
     BLOCKS = 3,
     MOST = 16,
     BYTES = 12
   }; // BYTES: kept of a group
   int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms,
           each = 0;
-  int64_t few = getenv("SOL_FEW") ? atoi(getenv("SOL_FEW")) : 1,
-          filled = getenv("SOL_GW") ? atoi(getenv("SOL_GW")) : 20;
-  if (groups == 1 || (groups <= OF_WARP && rows >= few * resident)) {
+  if (groups == 1 || (groups <= OF_WARP && rows >= resident)) {
     each = rows / (WAVES * resident);
     each = each < 1 ? 1 : each > 8 ? 8 : each;
     l->block = 32 * ROWS, l->cluster = 1;
@@ -87,7 +83,7 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
     return (int)each;
   }
-  while (warps > 1 && filled && rows * warps >= 2 * filled * ctx->sms) warps /= 2;
+  while (warps > 1 && rows * warps >= 2 * FILLED * ctx->sms) warps /= 2;
   while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
     warps /= 2;
   while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
