@@ -29,19 +29,11 @@ INLINE void count_one(const HistogramParams *p, int32_t bin, uint32_t first, uin
 
 // The same in shared memory, without a branch, or elements would wait for each other: what is in no bin of this block is
 // counted after them. Adding 2^23 and dropping what is below 1 leaves the whole number in the lowest bits. What rounds up
-// to `bins` belongs to the last bin and has a separate counter after it. HISTOGRAM_PARTS: some bins may be another block's.
+// to `bins` belongs to the last bin and has a separate counter after it. `parts`: some bins may be another block's.
 // `copies`: counters of a bin, adjacent in memory, of which this thread uses one.
-// HISTOGRAM_CLEAR: what is in no bin has another whole number than what is, and needs no comparison: below 0 it is a very large one.
-enum { HISTOGRAM_PLAIN, HISTOGRAM_PARTS, HISTOGRAM_CLEAR };
-INLINE void count_real(const HistogramParams *p, float x, uint32_t first, uint32_t *mine, int way, int copies) {
+INLINE void count_real(const HistogramParams *p, float x, uint32_t first, uint32_t *mine, int parts, int copies) {
   const float magic = 8388608.0f;
   float t = __fmul_rn(__fsub_rn(x, p->low), p->scale);
-  if (way == HISTOGRAM_CLEAR) {
-    uint32_t bin = min(__float_as_uint(__fadd_rz(t, magic)) - __float_as_uint(magic), p->range + 1);
-    atomicAdd(&mine[bin * copies], 1);
-    return;
-  }
-  const bool parts = way == HISTOGRAM_PARTS;
   if (parts) t = fminf(t, p->last);
   t = x >= p->low && x <= p->high ? t : p->none; // NaN too
   uint32_t bin = __float_as_uint(__fadd_rz(t, magic)) - __float_as_uint(magic);
@@ -55,23 +47,23 @@ INLINE void count_whole(const HistogramParams *p, uint32_t x, uint32_t first, ui
   atomicAdd(&mine[(in ? bin : p->range + 1) * copies], 1);
 }
 
-INLINE void count_vector(const HistogramParams *p, const Vec *v, int kind, uint32_t first, uint32_t *mine, int way,
+INLINE void count_vector(const HistogramParams *p, const Vec *v, int kind, uint32_t first, uint32_t *mine, int parts,
                          int copies) {
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     if (kind == HISTOGRAM_INT32) count_whole(p, v->u[i], first, mine, copies);
-    else if (kind == HISTOGRAM_FP32) count_real(p, v->f[i], first, mine, way, copies);
+    else if (kind == HISTOGRAM_FP32) count_real(p, v->f[i], first, mine, parts, copies);
     else {
       float2 two = widen2(v->u[i], kind == HISTOGRAM_FP16 ? KIND_FP16 : KIND_BF16);
-      count_real(p, two.x, first, mine, way, copies);
-      count_real(p, two.y, first, mine, way, copies);
+      count_real(p, two.x, first, mine, parts, copies);
+      count_real(p, two.y, first, mine, parts, copies);
     }
   }
 }
 
 // A block's range of x: `count` vectors.
 INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
-                          uint32_t *mine, int way, int copies) {
+                          uint32_t *mine, int parts, int copies) {
   int64_t left = count - threadIdx.x;
   for (x += threadIdx.x; left > (HISTOGRAM_VECTORS - 1) * threads; left -= HISTOGRAM_VECTORS * threads) {
     Vec v[HISTOGRAM_VECTORS];
@@ -79,23 +71,23 @@ INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t coun
     for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k].v = x[k * threads];
     x += HISTOGRAM_VECTORS * threads;
 #pragma unroll
-    for (int k = 0; k < HISTOGRAM_VECTORS; k++) count_vector(p, &v[k], kind, first, mine, way, copies);
+    for (int k = 0; k < HISTOGRAM_VECTORS; k++) count_vector(p, &v[k], kind, first, mine, parts, copies);
   }
   for (; left > 0; left -= threads, x += threads) {
     Vec v;
     v.v = *x;
-    count_vector(p, &v, kind, first, mine, way, copies);
+    count_vector(p, &v, kind, first, mine, parts, copies);
   }
 }
 
 INLINE void count_kind(const HistogramParams *p, const uint4 *x, int64_t count, int size, int threads, uint32_t first, uint32_t *mine,
-                       int way, int copies) {
+                       int parts, int copies) {
   if (size == 4) {
-    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, way, copies);
-    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, way, copies);
+    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, parts, copies);
+    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, parts, copies);
   } else {
-    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, way, copies);
-    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, way, copies);
+    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, parts, copies);
+    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, parts, copies);
   }
 }
 
@@ -153,9 +145,8 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int alone
   __syncthreads();
   int64_t from = group * p->share, count = p->vectors - from < p->share ? p->vectors - from : p->share;
   x += from;
-  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, HISTOGRAM_PARTS, copies);
-  else if (size == 2 && p->clear) count_kind(p, x, count, size, threads, first, mine, HISTOGRAM_CLEAR, copies);
-  else count_kind(p, x, count, size, threads, first, mine, HISTOGRAM_PLAIN, copies);
+  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies);
+  else count_kind(p, x, count, size, threads, first, mine, 0, copies);
   if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
   // Blocks end together: with many bins each begins elsewhere, or all would add to the same few sectors at once.

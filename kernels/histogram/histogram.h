@@ -20,7 +20,6 @@ typedef struct HistogramParams {
   int32_t kind, copies;   // copies: counters of a bin, of kernels with a choice
   float low, high, scale; // bin = floor((x - low) * scale), in fp32
   float last, none;       // the last bin; beyond all: what is in none
-  int32_t clear;          // 16-bit elements in no bin are below 0 or from bins + 1 on, as they are counted
 } HistogramParams;
 
 #endif

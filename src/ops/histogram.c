@@ -180,29 +180,6 @@ static int pick(SolContext *ctx, const SolHistogram *a) {
   return best;
 }
 
-// An element of 16 bits by its place in the order of all that are not NaN, -infinity first.
-static float nth_value(SolDtype dtype, uint32_t n) {
-  uint32_t key = n + (dtype == SOL_FP16 ? 0x3ff : 0x7f);
-  uint16_t bits = (uint16_t)(key & 0x8000 ? key & 0x7fff : ~key);
-  float f;
-  cpu_load(dtype, &bits, 0, 1, &f);
-  return f;
-}
-
-// Whether elements of 16 bits that are next to low and high, and in no bin, are below 0 and from bins + 1 on before they are rounded
-// down: those further away are, too.
-static bool is_clear(const SolHistogram *a, float scale) {
-  enum { WORTH = 1 << 16 }; // elements, for what finding that out takes
-  if (ops_size(a->dtype) != 2 || a->n < WORTH) return false;
-  uint32_t last = a->dtype == SOL_FP16 ? 2 * 0x7c00 + 1 : 2 * 0x7f80 + 1, before = 0, after = last;
-  for (uint32_t step = 1 << 15; step; step /= 2) {
-    if (before + step <= last && nth_value(a->dtype, before + step) < a->low) before += step;
-    if (after >= step && nth_value(a->dtype, after - step) > a->high) after -= step;
-  }
-  return (nth_value(a->dtype, before) - a->low) * scale < 0 &&
-         (nth_value(a->dtype, after) - a->low) * scale >= (float)(a->bins + 1);
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolHistogram *a = args;
   if (!a->n) return SOL_OK;
@@ -217,8 +194,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                                   : HISTOGRAM_BF16;
   p.head = cpu_min(a->n, (16 - past) % 16 / size);
   p.vectors = (a->n - p.head) / (16 / size);
-  if (a->dtype != SOL_INT32)
-    p.low = a->low, p.high = a->high, p.scale = scale_of(a), p.clear = is_clear(a, p.scale);
+  if (a->dtype != SOL_INT32) p.low = a->low, p.high = a->high, p.scale = scale_of(a);
   if (v->most) p.parts = (uint32_t)((a->bins + v->most - 3) / (v->most - 2));
   p.copies = copies_of(ctx, a, v);
   p.range = (uint32_t)((a->bins + p.parts - 1) / p.parts);
