@@ -1,6 +1,7 @@
 // What the shape lists of test_ops leave out of topk, sample, quantize and cast: ties, masked rows, rows of NaN; whether the
 // weights are those of a softmax and the choices follow them; codes against the emulator's conversions.
 #include <math.h>
+#include <stdlib.h>
 
 #include "check.h"
 #include "emu/isa/num_cvt.h"
@@ -162,6 +163,37 @@ TEST(rows_of_a_warp_are_drawn_as_single_ones) {
   }
   sol_context_free(emu, x, NULL), sol_context_free(emu, s, NULL), sol_context_free(emu, y, NULL);
   sol_context_destroy(cpu), sol_context_destroy(emu);
+}
+
+// Rows whose largest elements all come first, so that the first ones say nothing of the rest: by a block and by a warp.
+TEST(falling_rows_are_listed_whole) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  SolContext *emu = open_on(SOL_BACKEND_EMU);
+  const struct { int64_t m, n, k; } cases[] = {{emu->sms + 1, 30000, 60}, {8 * emu->sms, 3000, 40}};
+  for (int i = 0; i < WIDE; i++) row[i] = (float)-i;
+  for (size_t c = 0; c < SOL_COUNT(cases); c++) {
+    int64_t m = cases[c].m, n = cases[c].n, k = cases[c].k;
+    size_t bytes = (size_t)(m * k) * 4;
+    int32_t *ids = malloc(bytes);
+    void *x = device_of(emu, row, sizeof row), *v = device_of(emu, NULL, bytes),
+         *y = device_of(emu, NULL, bytes);
+    SolTopk a = {.values = v,
+                 .x = x,
+                 .ids = y,
+                 .m = m,
+                 .n = n,
+                 .k = k,
+                 .x_stride = 1,
+                 .dtype = SOL_FP32}; // rows overlap
+    CHECK(ids && n + m <= WIDE);
+    CHECK_MSG(!sol_topk(emu, &a, NULL), "%s", sol_last_error()->message);
+    CHECK_INT(sol_context_sync(emu, NULL), SOL_OK);
+    CHECK_INT(sol_context_read(emu, ids, y, bytes, NULL), SOL_OK);
+    for (int64_t i = 0; i < m * k; i++) CHECK_INT(ids[i], i % k);
+    sol_context_free(emu, x, NULL), sol_context_free(emu, v, NULL), sol_context_free(emu, y, NULL);
+    free(ids);
+  }
+  sol_context_destroy(emu);
 }
 
 // Octaves below the largest, at any scale and wherever the largest is: the weight, and the hull that no weight exceeds by more

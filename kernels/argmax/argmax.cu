@@ -5,6 +5,7 @@
 // Short rows have as few lanes as hold them in registers, several rows a warp.
 #include "argmax/argmax.h"
 #include "cluster_exchange.cuh"
+#include "narrow.cuh"
 #include "packed.cuh"
 #include "rounds.cuh"
 #include "span.cuh"
@@ -300,6 +301,93 @@ template <int kind> INLINE void argmax_short(const ArgmaxParams &p) {
   if (s.lane == 0 && row < p.m) put(&p, row, (int32_t)column, x, s.size);
 }
 
+// ---- Dense rows of a few elements: a block has a span of many in shared memory (narrow.cuh), one thread a row
+
+INLINE uint32_t first_nan(const char *x, int kind) {
+  uint32_t column = 0;
+  for (float f = load_one(x, 0, kind); f == f; f = load_one(x, column, kind)) column++;
+  return column;
+}
+
+// Which elements of a word are not below `top`: bits 0 and 16.
+INLINE uint32_t not_below(uint32_t word, uint32_t top, int kind) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t is;
+  if (kind == KIND_FP16) asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(top));
+  else asm("set.ge.u32.bf16x2 %0, %1, %2;" : "=r"(is) : "r"(word), "r"(top));
+  return is;
+#else
+  float2 f = widen2(word, kind), g = widen2(top, kind);
+  return (f.x >= g.x ? 1 : 0) | (f.y >= g.y ? 0x10000 : 0);
+#endif
+}
+
+INLINE uint32_t serial_column(const float *x, int n, bool *nan) {
+  float best = x[0], top = best; // top: NaN if there is one
+  int column = 0;
+#pragma unroll 4
+  for (int c = 1; c < n; c++) {
+    float f = x[c];
+    top = higher(top, f);
+    if (f > best) best = f, column = c;
+  }
+  *nan = top != top;
+  return *nan ? first_nan((const char *)x, KIND_FP32) : (uint32_t)column;
+}
+
+// Elements of 16 bits two at a time, by words. The first and the last may be shared with other rows, whose elements become -infinity.
+INLINE uint32_t serial_column(const char *x, int n, int kind, bool *nan) {
+  int before = (int)((uint32_t)(uintptr_t)x / 2 & 1), last = (before + n - 1) / 2;
+  const uint32_t *at = (const uint32_t *)(x - 2 * before), lowest = span_lowest(kind);
+  uint32_t first_word = __byte_perm(at[0], lowest, before ? 0x3254 : 0x3210), last_word = last ? at[last] : first_word;
+  last_word = __byte_perm(last_word, lowest, (before + n) % 2 ? 0x5410 : 0x3210);
+  if (!last) first_word = last_word;
+  uint32_t best = higher2(first_word, last_word, kind);
+#pragma unroll 4
+  for (int k = 1; k < last; k++) best = higher2(best, at[k], kind);
+  best = higher2(best, __byte_perm(best, best, 0x1032), kind); // of both halves
+  float top = widen2(best, kind).x;
+  *nan = top != top;
+  if (*nan) return first_nan(x, kind);
+  uint32_t found = not_below(last_word, best, kind);
+  int word = last;
+#pragma unroll 4
+  for (int k = last - 1; k > 0; k--) {
+    uint32_t here = not_below(at[k], best, kind);
+    if (here) found = here, word = k;
+  }
+  uint32_t here = not_below(first_word, best, kind);
+  if (here) found = here, word = 0;
+  return (uint32_t)max(2 * word - before + !(found & 1), 0); // in a row of -infinity, what is before it is as large
+}
+
+template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
+  const int in = kind == KIND_FP32 ? 4 : 2;
+  int rows = narrow_rows(&p.narrow, p.m);
+  NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows;
+  narrow_fetch(x, in);
+  if (in == 2 && threadIdx.x == 0 && rows) { // the other halves of the words at the ends are read, too
+    char *begin = narrow_row(x, 0), *end = begin + rows * x.bytes;
+    if ((uintptr_t)begin & 2) ((uint16_t *)begin)[-1] = 0;
+    if ((uintptr_t)end & 2) *(uint16_t *)end = 0;
+  }
+  narrow_arrived();
+  for (int row = threadIdx.x; row < rows; row += blockDim.x) {
+    const char *at = narrow_row(x, row);
+    bool nan;
+    int64_t column = kind == KIND_FP32 ? serial_column((const float *)at, (int)p.n, &nan) : serial_column(at, (int)p.n, kind, &nan);
+    if (p.skip_nan && nan) column = largest_number(at, p.n, kind, 0, 1);
+    put(&p, first + row, column, at, in);
+  }
+}
+
+#define SERIAL(in, kind)                                                                                    \
+  KERNEL __launch_bounds__(NARROW_THREADS, 12) sol_argmax_serial_##kind(const __grid_constant__ ArgmaxParams p) { \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    argmax_serial<KIND_##kind>(p);                                                                           \
+  }
 #define SHORT(in, kind)                                                                                     \
   KERNEL __launch_bounds__(128, 7) sol_argmax_short_##kind(const __grid_constant__ ArgmaxParams p) {          \
     let_successor_start();                                                                                   \

@@ -80,6 +80,17 @@ INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t coun
   }
 }
 
+INLINE void count_kind(const HistogramParams *p, const uint4 *x, int64_t count, int size, int threads, uint32_t first, uint32_t *mine,
+                       int parts, int copies) {
+  if (size == 4) {
+    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, parts, copies);
+    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, parts, copies);
+  } else {
+    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, parts, copies);
+    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, parts, copies);
+  }
+}
+
 INLINE void count_word(const HistogramParams *p, uint32_t word, int here, int size) {
   if (size == 4) {
     int32_t bin = p->kind == HISTOGRAM_INT32 ? (int32_t)word : bin_of_real(p, __uint_as_float(word));
@@ -119,12 +130,13 @@ INLINE void count_ends(const HistogramParams *p, int size, uint32_t first, uint3
 }
 
 // No copies: counted in the result itself.
-INLINE void histogram(const HistogramParams *p, int size, int threads, int parts, int copies) {
+INLINE void histogram(const HistogramParams *p, int size, int threads, int alone, int most_copies) {
   extern __shared__ uint32_t bins[];
-  uint32_t *mine = bins + (copies ? threadIdx.x % copies : 0);
-  uint32_t first = parts ? blockIdx.x % p->parts * p->range : 0, group = parts ? blockIdx.x / p->parts : blockIdx.x;
+  const int copies = most_copies > 1 ? p->copies : most_copies; // a power of two
+  uint32_t *mine = bins + (copies ? threadIdx.x & (copies - 1) : 0);
+  uint32_t first = blockIdx.x % p->parts * p->range, group = blockIdx.x / p->parts;
   const uint4 *x = (const uint4 *)((const char *)p->x + p->head * size);
-  if (!copies) {
+  if (!most_copies) {
     count_few(p, x, size, threads);
     if (group == 0) count_ends(p, size, first, mine, 0);
     return;
@@ -133,28 +145,22 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int parts
   __syncthreads();
   int64_t from = group * p->share, count = p->vectors - from < p->share ? p->vectors - from : p->share;
   x += from;
-  if (size == 4) {
-    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, parts, copies);
-    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, parts, copies);
-  } else {
-    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, parts, copies);
-    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, parts, copies);
-  }
+  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies);
+  else count_kind(p, x, count, size, threads, first, mine, 0, copies);
   if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
   // Blocks end together: with many bins each begins elsewhere, or all would add to the same few sectors at once.
-  uint32_t counters = min(p->range, (uint32_t)p->bins - first) + 1, turn = parts ? group * 32 % counters & ~31u : 0;
+  uint32_t counters = min(p->range, (uint32_t)p->bins - first) + 1, turn = alone ? group * 32 % counters & ~31u : 0;
   for (uint32_t i = threadIdx.x; i < counters; i += threads) {
     uint32_t b = i + turn < counters ? i + turn : i + turn - counters;
     uint32_t bin = first + b < p->bins ? first + b : (uint32_t)p->bins - 1, sum = 0;
-#pragma unroll
-    for (int c = 0; c < copies; c++) sum += bins[b * copies + (c + threadIdx.x) % copies]; // from other banks
+    for (int c = 0; c < copies; c++) sum += bins[b * copies + ((c + threadIdx.x) & (copies - 1))]; // from other banks
     if (sum) atomicAdd(&p->counts[bin], sum);
   }
 }
 
-#define HISTOGRAM(name, size, threads, most, parts, copies)                                                  \
-  KERNEL __launch_bounds__(threads, (parts) ? 1 : 2048 / (threads)) name(const __grid_constant__ HistogramParams p) { \
-    histogram(&p, size, threads, parts, copies);                                                             \
+#define HISTOGRAM(name, size, threads, most, alone, copies)                                                  \
+  KERNEL __launch_bounds__(threads, (alone) ? 1 : 2048 / (threads)) name(const __grid_constant__ HistogramParams p) { \
+    histogram(&p, size, threads, alone, copies);                                                             \
   }
 #include "histogram.def"

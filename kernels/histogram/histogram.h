@@ -17,7 +17,7 @@ typedef struct HistogramParams {
   int64_t head, vectors; // elements before the first aligned 16 bytes; such vectors after them
   int64_t share;         // vectors of a block's range of x
   uint32_t parts, range; // blocks that read the same range of x, each with `range` bins and two more counters
-  int32_t kind;
+  int32_t kind, copies;   // copies: counters of a bin, of kernels with a choice
   float low, high, scale; // bin = floor((x - low) * scale), in fp32
   float last, none;       // the last bin; beyond all: what is in none
 } HistogramParams;

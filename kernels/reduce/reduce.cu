@@ -3,6 +3,7 @@
 #include "reduce/reduce.h"
 #include "cluster_exchange.cuh"
 #include "narrow.cuh"
+#include "rounds.cuh"
 #include "span.cuh"
 
 // `how` is a literal wherever these are used.
@@ -47,21 +48,36 @@ INLINE void finish(const ReduceParams *p, int64_t i, float sum) {
 }
 
 // What thread `thread` of `all` has of a row. The row's ends come last: then L1 has them, with the chunks of its neighbours.
-INLINE float reduce_span(const Span *x, int64_t thread, int64_t all, int kind, int in, int how) {
+// Index: of chunks.
+template <class Index> INLINE float span_sum(const Span *x, Index thread, Index all, int kind, int in, int how) {
   enum { DEPTH = 6 };
+  const uint32_t rest = rest_of(kind, how);
+  const Index chunks = (Index)x->chunks;
+  const uint4 *body = (const uint4 *)x->body;
   float sum[DEPTH];
 #pragma unroll
   for (int u = 0; u < DEPTH; u++) sum[u] = nothing(how);
-  for (int64_t i = thread; i < x->chunks; i += DEPTH * all) {
+#pragma unroll 1
+  for (Index i = thread; i < chunks; i += DEPTH * all) {
     Vec v[DEPTH];
 #pragma unroll
-    for (int u = 0; u < DEPTH; u++) v[u] = span_load(x, i + u * all, rest_of(kind, how));
+    for (int u = 0; u < DEPTH; u++) {
+      v[u].v = make_uint4(rest, rest, rest, rest);
+      if (i + u * all < chunks) v[u].v = body[i + u * all];
+    }
 #pragma unroll
     for (int u = 0; u < DEPTH; u++) sum[u] = take_chunk(sum[u], &v[u], kind, in, how);
   }
-  for (int64_t e = thread; e < x->edges; e += all)
-    sum[0] = take(sum[0], load_one(x->at, span_edge(x, (int)e), kind), how);
+#pragma unroll 1
+  for (Index e = thread; e < x->edges; e += all) sum[0] = take(sum[0], load_one(x->at, span_edge(x, (int)e), kind), how);
   return add(add(add(sum[0], sum[1], how), add(sum[2], sum[3], how), how), add(sum[4], sum[5], how), how);
+}
+
+// With the kind a literal, or every element would be converted in both ways.
+template <class Index> INLINE float reduce_span(const Span *x, Index thread, Index all, int kind, int in, int how) {
+  if (in == 4) return span_sum(x, thread, all, KIND_FP32, 4, how);
+  if (kind == KIND_FP16) return span_sum(x, thread, all, KIND_FP16, 2, how);
+  return span_sum(x, thread, all, KIND_BF16, 2, how);
 }
 
 // Rows: each by the threads of its group.
@@ -69,7 +85,9 @@ INLINE void reduce_row(const ReduceParams *p, RowShape s, RowFold *shared, int h
   const int kind = s.in == 4 ? KIND_FP32 : p->x_kind;
   RowPlace place = row_place(s);
   Span x = span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, s.in);
-  float sum = reduce_span(&x, place.thread, s.threads * s.cluster, kind, s.in, how);
+  const int all = s.threads * s.cluster;
+  float sum = s.threads == 1024 ? reduce_span(&x, (int64_t)place.thread, (int64_t)all, kind, s.in, how) // rows of any length
+                                : reduce_span(&x, place.thread, all, kind, s.in, how);
   sum = fold_row(s, shared, sum, how);
   if (place.thread == 0 && place.row < p->m) finish(p, (int64_t)place.row, sum);
 }
@@ -141,18 +159,60 @@ INLINE void reduce_narrow(const ReduceParams *p, int in, int how) {
   else narrow_or_serial(p, x, rows, KIND_BF16, how);
 }
 
-// One of `units`: a chunk of a row, or, the last for each row, its edges.
-INLINE float reduce_unit(const ReduceParams *p, uint64_t unit, float sum, int kind, int in, int how) {
+// Which of `units` a thread has: a chunk of the buffer that a row has parts of.
+typedef struct Unit {
+  uint64_t row;
+  uint32_t chunk;
+} Unit;
+
+INLINE Unit unit_of(const ReduceParams *p, uint64_t index) {
   uint64_t row, chunk;
-  split(unit, p->per_row, &row, &chunk);
-  Span x = span_of((const char *)p->x + (int64_t)row * p->x_stride, p->n, in);
-  if (chunk < x.chunks) {
-    Vec v = span_load(&x, (int64_t)chunk, 0);
-    sum = take_chunk(sum, &v, kind, in, how);
+  split(index, p->per_row, &row, &chunk);
+  return Unit{row, (uint32_t)chunk};
+}
+
+INLINE Unit unit_after(const ReduceParams *p, Unit u, Unit step) {
+  u.row += step.row, u.chunk += step.chunk;
+  if (u.chunk >= p->per_row) u.chunk -= (uint32_t)p->per_row, u.row++;
+  return u;
+}
+
+// Its chunk, with `rest` in place of what is beside the row.
+INLINE Vec unit_load(const ReduceParams *p, Unit u, int in, uint32_t rest, int2 *kept) {
+  const char *begin = (const char *)p->x, *end = begin + (int64_t)(p->m - 1) * p->x_stride + p->n * in;
+  const char *row = begin + (int64_t)u.row * p->x_stride;
+  int64_t from = 16 * (int64_t)u.chunk - (int64_t)((uint32_t)(uintptr_t)row & 15), left = p->n * in - from; // bytes
+  const char *at = row + from;
+  Vec v;
+  v.v = make_uint4(rest, rest, rest, rest);
+  *kept = make_int2(from < 0 ? (int)-from : 0, left < 16 ? (int)left : 16);
+  if (u.row >= p->m || left <= 0) *kept = make_int2(0, 16);
+  else if (at >= begin && at + 16 <= end) v.v = *(const uint4 *)at;
+  else v.v = load_singly(at, begin, end, in);
+  return v;
+}
+
+INLINE float reduce_units(const ReduceParams *p, uint64_t thread, uint64_t all, int kind, int in, int how) {
+  enum { DEPTH = 4 };
+  const uint32_t rest = rest_of(kind, how);
+  float sum[DEPTH];
+  Unit u = unit_of(p, thread), step = unit_of(p, all);
+#pragma unroll
+  for (int i = 0; i < DEPTH; i++) sum[i] = nothing(how);
+#pragma unroll 1
+  while (u.row < p->m) {
+    Vec v[DEPTH];
+    int2 kept[DEPTH];
+#pragma unroll
+    for (int i = 0; i < DEPTH; i++, u = unit_after(p, u, step)) v[i] = unit_load(p, u, in, rest, &kept[i]);
+#pragma unroll
+    for (int i = 0; i < DEPTH; i++) {
+      if (kept[i].x) mask_before(v[i], kept[i].x, rest);
+      if (kept[i].y < 16) mask_after(v[i], kept[i].y, rest);
+      sum[i] = take_chunk(sum[i], &v[i], kind, in, how);
+    }
   }
-  if (chunk == p->per_row - 1)
-    for (int e = 0; e < x.edges; e++) sum = take(sum, load_one(x.at, span_edge(&x, e), kind), how);
-  return sum;
+  return add(add(sum[0], sum[2], how), add(sum[1], sum[3], how), how);
 }
 
 // All: a single row, or rows as units, in turn over all threads. Block b writes y[b].
@@ -166,8 +226,9 @@ INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) 
     Span x = span_of(p->x, p->n, in);
     sum = reduce_span(&x, (int64_t)thread, (int64_t)step, kind, in, how);
   } else {
-#pragma unroll 2
-    for (uint64_t i = thread; i < p->units; i += step) sum = reduce_unit(p, i, sum, kind, in, how);
+    if (in == 4) sum = reduce_units(p, thread, step, KIND_FP32, 4, how);
+    else if (kind == KIND_FP16) sum = reduce_units(p, thread, step, KIND_FP16, 2, how);
+    else sum = reduce_units(p, thread, step, KIND_BF16, 2, how);
   }
   sum = fold_row(s, shared, sum, how);
   if (threadIdx.x == 0) finish(p, blockIdx.x, sum);
@@ -240,7 +301,6 @@ INLINE const char *columns_round(const char *at, int64_t down, int left, int in,
 // `count` rows from `at` on; a thread's columns are a chunk of them, or one by one.
 INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at, int64_t down, int count, float *sum,
                         int kind, int how) {
-  enum { APART = 4 };
   if (wide && column_of(p, in, 1, 16 / in - 1) < p->n) {
     at += column_of(p, in, 1, 0) * in;
 #pragma unroll 1
@@ -249,13 +309,23 @@ INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at,
     if (count > 0) columns_round(at, down, count, in, sum, kind, how);
     return;
   }
-#pragma unroll APART
-  for (int i = 0; i < count; i++, at += down) {
+  auto one = [&] {
     float f[8];
     Vec v = columns_load(p, in, wide, at, rest_of(kind, how));
     widen(&v, kind, in, f);
 #pragma unroll
     for (int j = 0; j < 16 / in; j++) sum[j] = take(sum[j], f[j], how);
+    at += down;
+  };
+  if (wide) { // a single chunk of the row: not worth registers
+#pragma unroll 1
+    for (int i = 0; i < count; i++) one();
+  } else if (in == 2) { // single elements: as many in flight as registers hold
+#pragma unroll 6
+    for (int i = 0; i < count; i++) one();
+  } else {
+#pragma unroll 4
+    for (int i = 0; i < count; i++) one();
   }
 }
 
@@ -359,7 +429,7 @@ NARROW(2)
 NARROW(4)
 
 #define ALL(in)                                                                                              \
-  KERNEL __launch_bounds__(256, 5) sol_reduce_##in##_all(ReduceParams p) {                                   \
+  KERNEL __launch_bounds__(256, 4) sol_reduce_##in##_all(ReduceParams p) {                                   \
     __shared__ RowFold shared;                                                                               \
     EACH_HOW(ALL_BODY_##in)                                                                                  \
   }
@@ -380,5 +450,5 @@ ALL(4)
 #define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
 COLUMNS(sol_reduce_2_columns, 4, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
-COLUMNS(sol_reduce_2_columns_apart, 2, APART_2) // or it spills
+COLUMNS(sol_reduce_2_columns_apart, 2, APART_2)
 COLUMNS(sol_reduce_4_columns_apart, 4, APART_4)

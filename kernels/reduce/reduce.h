@@ -13,8 +13,7 @@ typedef struct ReduceParams {
   int64_t n, x_stride; // stride in bytes
   int64_t x_batch;     // columns: bytes from a matrix of the batch to the next
   int64_t rows;        // columns: of a block. Of a batch's matrix, block row b writes y + b * n
-  uint64_t units;      // all: pieces of work, `per_row` for each row
-  uint64_t per_row;
+  uint64_t per_row;    // all: chunks of the buffer that a row may have parts of
   int32_t x_kind, y_kind, how;
   uint32_t strips; // columns: of blocks side by side, for each matrix of the batch
   int32_t lanes;   // columns: threads side by side, a power of two

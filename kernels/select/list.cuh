@@ -318,16 +318,24 @@ template <int kind, int nan, class L> INLINE uint32_t list_all(const Part &p, L 
   return count;
 }
 
-// The list of all elements that may be among the k largest, in any order; in that of the first block are those of all blocks.
+// Of how many elements the first batches, which are a sample of the row, should have a key: k of the row are about k * sample / n of
+// them. Beyond their mean three and a half standard deviations: hardly ever too few of a row in random order.
+template <int kind, int threads> INLINE uint32_t guess_of(const Part &p, uint32_t k) {
+  float sample = (float)(p.stages * BATCH * threads * (kind == KIND_FP32 ? 4 : 8)), mean = (float)k * sample / (float)p.x.n;
+  return min(k, (uint32_t)(mean + 3.5f * sqrtf(mean)) + 1);
+}
+
+// The list of what may be among the k largest of a block's part; `wanted` elements of the first batches reach its first key. How many there are.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
+INLINE uint32_t list_part(const Part &p, L *list, int stage, uint32_t k, uint32_t wanted) {
   uint32_t count = 0, low = 0, turn = 0, slot = 0; // turn: by turns three
   if (p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
 #pragma unroll 1
   for (int i = 0; i < p.stages; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
   uint32_t edge_word = load_edge<kind>(p);
-  if (2 * k < (uint32_t)p.x.n) low = first_low<kind, nan, threads>(p, list, stage, k);
+  if (2 * k < (uint32_t)p.x.n) low = first_low<kind, nan, threads>(p, list, stage, wanted);
+  if (p.thread == 0) list->sure = wanted >= k || low <= lowest_key<kind>(); // nothing below that is listed
 #pragma unroll 1
   for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
     int here = stage + slot * BATCH * threads;
@@ -345,6 +353,21 @@ INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
     start_batch<threads>(p, at + p.stages * BATCH * threads, here); // all lanes of the warp have read what it overwrites
     turn = next, slot = slot + 1 == p.stages ? 0 : slot + 1;
   }
+  return count;
+}
+
+// The list of all elements that may be among the k largest, in any order; in that of the first block are those of all blocks. A key that
+// a sample suggests leaves much less to list than one that k elements of the sample reach; where too few of the row reach it,
+// the row is read again.
+template <int kind, int nan, int threads, class L>
+INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
+  uint32_t count, wanted = p.blocks == 1 ? guess_of<kind, threads>(p, k) : k;
+#pragma unroll 1
+  for (;; wanted = k) {
+    count = list_part<kind, nan, threads>(p, list, stage, k, wanted);
+    if (count >= k || list->sure) break;
+    row_sync<threads>();
+  }
   if (p.blocks > 1) gather_lists<threads>(p, list, &count, k);
   return count;
 }
@@ -355,14 +378,15 @@ template <int kind, int nan, int threads, class L>
 INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k) {
   uint32_t count = threads == 32 && p.x.n <= LIST_WHOLE ? list_all<kind, nan>(p, list) : list_some<kind, nan, threads>(p, list, stage, k);
   if (p.rank) return 0;
-  sort_list<threads>(list, count, k, p.thread);
+  if (threads > 32) __syncthreads();
+  sort_list<threads>(list, (uint32_t *)(held + stage), count, k, p.thread); // batches are no longer needed
   return min(count, k);
 }
 
 // Kernels of that name, one for elements of `in` bytes, entries of so many bits, and threads on a row: a warp, of which a block has
 // several, or a block. run<kind, threads>(p, list) does a row.
 #define LIST_KERNEL(name, Params, Shared, run, in, entry, threads, rows, room)                               \
-  KERNEL __launch_bounds__(threads *rows, threads == 32 ? (in == 2 ? 7 : 6) : 3)                                 \
+  KERNEL __launch_bounds__(threads *rows, threads == 32 ? 6 : 3)                                 \
       sol_##name##_##in##_##entry##_##threads(const __grid_constant__ Params p) {                            \
     __shared__ Shared<uint##entry##_t, room> lists[rows];                                                    \
     begin_kernel();                                                                                          \
@@ -378,7 +402,6 @@ INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k) {
   }
 #define LIST_KERNELS(name, Params, Shared, run)                                                              \
   LIST_KERNEL(name, Params, Shared, run, 2, 32, 32, 4, 256)                                                  \
-  LIST_KERNEL(name, Params, Shared, run, 2, 64, 32, 4, 256)                                                  \
   LIST_KERNEL(name, Params, Shared, run, 4, 64, 32, 4, 256)                                                  \
   LIST_KERNEL(name, Params, Shared, run, 2, 32, 256, 1, 3072)                                                \
   LIST_KERNEL(name, Params, Shared, run, 2, 64, 256, 1, 2048)                                                \

@@ -19,7 +19,7 @@ template <class Entry, int room_> struct List {
   Entry entry[room_];
   uint32_t added[4];          // by turns three: appended in a batch
   uint32_t low[8], block_low; // a key of each warp; of the block
-  uint32_t count;
+  uint32_t count, sure; // sure: whatever the list has, there are no others
   uint32_t bins[room_ > 256 ? 256 : 1], bin, above, with, least, most; // of block_entry
 };
 
@@ -130,11 +130,8 @@ template <class L> INLINE void find_entry_bin(L *list, uint32_t k, int thread) {
   if (upto - mine < k && k <= upto) list->bin = 255 - thread, list->above = upto - mine, list->with = upto;
 }
 
-// The same by a block: a histogram of the range that the entries have, then of the bin that has the k-th, until it has few
-// enough.
-template <class L>
-INLINE typename L::Item block_entry(L *list, uint32_t count, uint32_t k, uint32_t most_of, int thread) {
-  typedef typename L::Item Entry;
+// What the entries of a list are between. A block of 256.
+template <class L> INLINE void entry_range(L *list, uint32_t count, int thread, typename L::Item *low, typename L::Item *high) {
   uint32_t most = 0, least = ~0u;
   if (thread == 0) list->least = ~0u, list->most = 0;
   __syncthreads();
@@ -143,8 +140,16 @@ INLINE typename L::Item block_entry(L *list, uint32_t count, uint32_t k, uint32_
   most = lanes_most(most), least = lanes_least(least);
   if (thread % 32 == 0) atomicMax(&list->most, most), atomicMin(&list->least, least);
   __syncthreads();
+  make_entry(list->least, ~0u, low), make_entry(list->most, 0, high);
+}
+
+// The same by a block: a histogram of the range that the entries have, then of the bin that has the k-th, until it has few
+// enough.
+template <class L>
+INLINE typename L::Item block_entry(L *list, uint32_t count, uint32_t k, uint32_t most_of, int thread) {
+  typedef typename L::Item Entry;
   Entry low, high;
-  make_entry(list->least, ~0u, &low), make_entry(list->most, 0, &high);
+  entry_range(list, count, thread, &low, &high);
   high -= low;
   int shift = 0;
   while (high >> shift > 255) shift++;
@@ -208,14 +213,68 @@ static __device__ __noinline__ uint32_t cut_many(L *list, uint32_t *count, uint3
   return entry_key(last);
 }
 
+// The k largest in order, by a block of 256: entries go to bins of equal width, and in its bin an entry counts those above it. Each of a few passes takes
+// an instruction or two an entry, where a sort by comparisons takes dozens and as many barriers. `scratch`: SORT_BINS words and a copy of the list.
+// False, and nothing done, where a bin has too many for that.
+enum { SORT_BINS = 1024, SORT_CROWD = 64 };
+template <class L> static __device__ __noinline__ bool sort_bins(L *list, uint32_t *bins, uint32_t count, uint32_t k, int thread) {
+  typedef typename L::Item Entry;
+  enum { EACH = SORT_BINS / 256 };
+  Entry low, high, *sorted = (Entry *)(bins + SORT_BINS);
+  entry_range(list, count, thread, &low, &high);
+  int shift = 0;
+  while ((high - low) >> shift >= SORT_BINS) shift++;
+#pragma unroll
+  for (int j = 0; j < EACH; j++) bins[thread + 256 * j] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (uint32_t i = thread; i < count; i += 256) atomicAdd(&bins[(uint32_t)((high - list->entry[i]) >> shift)], 1);
+  __syncthreads();
+  uint32_t of[EACH], mine = 0, upto, crowd = 0;
+#pragma unroll
+  for (int j = 0; j < EACH; j++) of[j] = bins[thread * EACH + j], mine += of[j], crowd = max(crowd, of[j]);
+  upto = mine;
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) {
+    uint32_t other = __shfl_up_sync(~0u, upto, o);
+    if (thread % 32 >= o) upto += other;
+  }
+  if (thread % 32 == 31) list->low[thread / 32] = upto;
+  if (__syncthreads_or(crowd > SORT_CROWD)) return false;
+  for (int i = 0; i < thread / 32; i++) upto += list->low[i];
+  upto -= mine;
+#pragma unroll
+  for (int j = 0; j < EACH; j++) bins[thread * EACH + j] = upto, upto += of[j];
+  __syncthreads();
+#pragma unroll 1
+  for (uint32_t i = thread; i < count; i += 256) {
+    Entry e = list->entry[i];
+    sorted[atomicAdd(&bins[(uint32_t)((high - e) >> shift)], 1)] = e;
+  }
+  __syncthreads(); // from here on a bin's number is where the next one begins
+#pragma unroll 1
+  for (uint32_t i = thread; i < count; i += 256) {
+    Entry e = sorted[i];
+    uint32_t bin = (uint32_t)((high - e) >> shift), rank = bin ? bins[bin - 1] : 0;
+    if (rank >= k) break; // and so have all that follow
+    for (uint32_t j = rank, end = bins[bin]; j < end; j++) rank += sorted[j] > e;
+    if (rank < k) list->entry[rank] = e;
+  }
+  __syncthreads();
+  return true;
+}
+
 template <int threads, class L> INLINE uint32_t cut_list(L *list, uint32_t *count, uint32_t k, uint32_t most, int thread) {
   if (threads == 32) return cut_few(list, count, k, most, thread);
   else return cut_many(list, count, k, most, thread);
 }
 
 // The k largest in order, and perhaps others behind them.
-template <int threads, class L> INLINE void sort_list(L *list, uint32_t count, uint32_t k, int thread) {
+template <int threads, class L> INLINE void sort_list(L *list, uint32_t *scratch, uint32_t count, uint32_t k, int thread) {
   enum { FEW = 256, SORTED = 128 };
+#if __CUDA_ARCH__ >= 800 // or there are too few batches in shared memory for a copy
+  if (threads == 256 && sort_bins(list, scratch, count, k, thread)) return;
+#endif
   if (threads == 32 || (count <= FEW && k <= SORTED)) {
     if (thread < 32 && count > SORTED) cut_few(list, &count, k, SORTED, thread);
     if (thread < 32) sort_few(list->entry, (int)count, thread);

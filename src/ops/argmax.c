@@ -5,25 +5,29 @@
 #include "kernels/argmax/argmax.h"
 #include "kernels/common.h"
 #include "ops/cpu.h"
+#include "ops/narrow.h"
 #include "ops/select.h"
 
 // Kernels come in pairs, for elements of 2 and of 4 bytes, those for short rows by their kind.
 #define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
 static const char *const kernel_names[] = {
-#define SHORT(in, kind) "sol_argmax_short_" #kind,
+#define SERIAL(in, kind) "sol_argmax_serial_" #kind,
+#define SHORT(in, kind)  "sol_argmax_short_" #kind,
 #define ROWS(threads, depth, rows, cluster, upto)                                                            \
   "sol_argmax_2_rows_" #threads "x" #depth "x" #cluster,                                                     \
       "sol_argmax_4_rows_" #threads "x" #depth "x" #cluster,
 #include "kernels/argmax/argmax.def"
 };
 typedef struct Variant {
-  int kind, in; // kind: of kernels for short rows; in: of the others
+  int kind,
+      in; // kind: of kernels for short rows, which have one thread or none in this table; in: of the others
   uint32_t threads, rows, cluster;
   int64_t upto;
 } Variant;
 #define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
 static const Variant variants[SOL_COUNT(kernel_names)] = {
-#define SHORT(in, kind) {KIND_##kind, 0, 0, 0, 0, 0},
+#define SERIAL(in, kind) {KIND_##kind, 0, 1, 1, 1, 0},
+#define SHORT(in, kind)  {KIND_##kind, 0, 0, 0, 0, 0},
 #define ROWS(threads, depth, rows, cluster, upto)                                                            \
   {0, 2, threads, rows, cluster, upto}, {0, 4, threads, rows, cluster, upto},
 #include "kernels/argmax/argmax.def"
@@ -99,10 +103,21 @@ static bool short_plan(ArgmaxParams *p, int in, OpsLaunch *l) {
   return true;
 }
 
-static int short_kernel(int kind) {
+static int short_kernel(int kind, uint32_t threads) {
   int i = 0;
-  while (variants[i].kind != kind) i++;
+  while (variants[i].kind != kind || variants[i].threads != threads) i++;
   return i;
+}
+
+// Dense rows of a few elements: as many as fill a block's shared memory, one thread a row. Rows of whole 16 bytes would all lie in the same
+// banks.
+static bool serial_plan(SolContext *ctx, ArgmaxParams *p, int in, OpsLaunch *l) {
+  enum { SERIAL_BYTES = 256 };
+  if (p->x_stride != p->n * in || p->n * in % 16 == 0 || p->n * in > SERIAL_BYTES) return false;
+  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in}};
+  p->narrow = (NarrowShape){.n = (int32_t)p->n};
+  narrow_fill(ctx, t, p->m, p->n, &p->narrow, l);
+  return true;
 }
 
 // The choice depends on the rows' length and alignment, never on their number.
@@ -136,8 +151,10 @@ SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, v
                     .wide = id_of(a) == SOL_INT64,
                     .skip_nan = skip_nan};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (short_plan(&p, in, &l)) {
-    l.kernel = short_kernel(p.x_kind);
+  if (serial_plan(ctx, &p, in, &l)) {
+    l.kernel = short_kernel(p.x_kind, 1);
+  } else if (short_plan(&p, in, &l)) {
+    l.kernel = short_kernel(p.x_kind, 0);
   } else {
     plan_rows(ctx, a->m, a->n, in, &l);
   }

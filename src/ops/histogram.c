@@ -8,20 +8,20 @@
 typedef struct Variant {
   int size;
   uint32_t threads;
-  int64_t most;
-  uint32_t parts, copies;
+  int64_t most; // counters: of a bin, and two more
+  uint32_t alone, copies;
 } Variant;
 static const Variant variants[] = {
-#define HISTOGRAM(name, size, threads, most, parts, copies) {size, threads, most, parts, copies},
+#define HISTOGRAM(name, size, threads, most, alone, copies) {size, threads, most, alone, copies},
 #include "kernels/histogram/histogram.def"
 };
 enum { KERNEL_COUNT = SOL_COUNT(variants), MOST_BINS = 65536 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define HISTOGRAM(name, size, threads, most, parts, copies) #name,
+#define HISTOGRAM(name, size, threads, most, alone, copies) #name,
 #include "kernels/histogram/histogram.def"
 };
 static const uint32_t shared_bytes[KERNEL_COUNT] = {
-#define HISTOGRAM(name, size, threads, most, parts, copies) ((most) + 2) * 4 * (copies),
+#define HISTOGRAM(name, size, threads, most, alone, copies) (most) * 4,
 #include "kernels/histogram/histogram.def"
 };
 
@@ -143,7 +143,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // once.
 static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Variant *v, int64_t parts) {
   enum { WORTH = 32 };
-  int64_t resident = v->parts ? 1 : 2048 / v->threads; // blocks per SM
+  int64_t resident = v->alone ? 1 : 2048 / v->threads; // blocks per SM
   int64_t groups = ctx->sms * resident / parts, vectors = a->n / (16 / v->size), worth = vectors / WORTH;
   if (v->most)
     groups = cpu_min(groups, cpu_min((int64_t)sqrt((double)worth), a->n / a->bins));
@@ -156,22 +156,26 @@ static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Var
 }
 
 // Several counters per bin pay where a block has many elements for each of them.
-static bool worth_copies(const SolContext *ctx, const SolHistogram *a, const Variant *v) {
+static int32_t copies_of(const SolContext *ctx, const SolHistogram *a, const Variant *v) {
   enum { WORTH = 8 };
-  return a->n / groups_of(ctx, a, v, 1) >= WORTH * (a->bins + 2) * (int64_t)v->copies;
+  int64_t copies = v->copies, each = a->n / groups_of(ctx, a, v, 1);
+  while (copies > 1 && ((a->bins + 2) * copies > v->most || each < WORTH * (a->bins + 2) * copies))
+    copies /= 2;
+  return (int32_t)copies;
 }
 
 // Counting in shared memory pays once there are a few elements for each bin, since every block adds all its
-// bins to the result. Of those kernels, the first that holds all bins, or else the largest.
+// bins to the result. Of those kernels, the first that holds all bins, or else the largest. Elements of 16 bits leave so little time
+// that they need two counters per bin from the first.
 static int pick(SolContext *ctx, const SolHistogram *a) {
   enum { FEW = 4, MANY_BINS = 1024 };
   int size = ops_size(a->dtype), best = -1;
   bool few = a->bins > MANY_BINS && a->n < FEW * a->bins;
   for (int k = 0; k < KERNEL_COUNT; k++) {
     const Variant *v = &variants[k];
-    if (v->size != size || few != !v->most || (best >= 0 && a->bins <= variants[best].most)) continue;
-    if (v->copies > 1 && (a->bins > v->most || !worth_copies(ctx, a, v))) continue;
-    if (ops_has_kernel(ctx, &ops_histogram, k)) best = k;
+    if (v->size != size || few != !v->most || !ops_has_kernel(ctx, &ops_histogram, k)) continue;
+    if (a->bins + 2 <= v->most / (v->copies > 1 && !v->alone ? 2 : 1)) return k;
+    if (best < 0 || v->most > variants[best].most) best = k;
   }
   return best;
 }
@@ -191,11 +195,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.head = cpu_min(a->n, (16 - past) % 16 / size);
   p.vectors = (a->n - p.head) / (16 / size);
   if (a->dtype != SOL_INT32) p.low = a->low, p.high = a->high, p.scale = scale_of(a);
-  if (v->most) p.parts = (uint32_t)((a->bins + v->most - 1) / v->most);
+  if (v->most) p.parts = (uint32_t)((a->bins + v->most - 3) / (v->most - 2));
+  p.copies = copies_of(ctx, a, v);
   p.range = (uint32_t)((a->bins + p.parts - 1) / p.parts);
   p.last = (float)(a->bins - 1), p.none = (float)(p.parts * p.range + 1);
   OpsLaunch l = {.kernel = kernel, .block = v->threads, .params = &p, .bytes = sizeof p};
-  l.shared = (p.range + 2) * 4 * v->copies;
+  l.shared = (p.range + 2) * 4 * (uint32_t)p.copies;
   int64_t groups = groups_of(ctx, a, v, p.parts);
   p.share = (p.vectors + groups - 1) / groups;
   l.grid[0] = (uint32_t)groups * p.parts;

@@ -328,6 +328,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     "reduce: needs a workspace of %lld bytes (sol_reduce_workspace), not %lld",
                     (long long)wanted, (long long)a->workspace_bytes);
   int64_t terms = a->axis == SOL_AXIS_ROWS ? a->n : a->axis == SOL_AXIS_COLUMNS ? a->m : plan.m * plan.n;
+  bool aligned = ops_align(a->x, stride_of(a) * in, 2) == 16;
   ReduceParams last = {.y = a->y,
                        .x = a->x,
                        .m = (uint64_t)plan.m,
@@ -335,7 +336,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .x_stride = stride_of(a) * in,
                        .x_batch = batch_stride_of(a) * in,
                        .rows = plan.rows,
-                       .per_row = (uint64_t)(plan.n / (16 / in) + 1),
+                       .per_row = (uint64_t)ops_ceil_div(plan.n * in + (aligned ? 0 : 16 - in), 16),
                        .x_kind = ops_kind(a->dtype),
                        .y_kind = ops_kind(out_of(a)),
                        .how = a->reduction == SOL_REDUCE_MAX           ? HOW_MAX
@@ -343,7 +344,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                                                                        : HOW_SUM,
                        .lanes = plan.lanes,
                        .divisor = a->reduction == SOL_REDUCE_MEAN ? (float)terms : 1};
-  last.units = last.m * last.per_row;
   if (a->axis == SOL_AXIS_ROWS) return launch_rows(ctx, &last, stream);
   SolStatus (*first)(SolContext *, ReduceParams *, int64_t, int64_t, SolStream) =
       a->axis == SOL_AXIS_COLUMNS ? launch_columns : launch_all;

@@ -9,27 +9,20 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 6, WEIGH = 15, GROUPS = 19 }; // of the kernels
+enum { DRAW = 0, SHORT = 5, WEIGH = 14, GROUPS = 18 }; // of the kernels
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",     "sol_draw_2_64_32",         "sol_draw_4_64_32",
-    "sol_draw_2_32_256",    "sol_draw_2_64_256",        "sol_draw_4_64_256",
-    "sol_short_FP32_hulls", "sol_short_FP32_hulls_cut", "sol_short_FP32_weights",
-    "sol_short_FP16_hulls", "sol_short_FP16_hulls_cut", "sol_short_FP16_weights",
-    "sol_short_BF16_hulls", "sol_short_BF16_hulls_cut", "sol_short_BF16_weights",
-    "sol_weigh_2_warp",     "sol_weigh_4_warp",         "sol_weigh_2_block",
-    "sol_weigh_4_block",    "sol_groups_FP32_warp",     "sol_groups_FP16_warp",
-    "sol_groups_BF16_warp", "sol_groups_FP32_block",    "sol_groups_FP16_block",
-    "sol_groups_BF16_block"};
-static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2,
-                                                               LIST_SHARED / 2,
-                                                               LIST_SHARED / 2,
-                                                               LIST_SHARED,
-                                                               LIST_SHARED,
-                                                               LIST_SHARED,
-                                                               [WEIGH] = WEIGH_SHARED / 4 * 5,
-                                                               WEIGH_SHARED / 4 * 5,
-                                                               WEIGH_SHARED / 4 * 5,
-                                                               WEIGH_SHARED / 4 * 5};
+    "sol_draw_2_32_32",         "sol_draw_4_64_32",       "sol_draw_2_32_256",
+    "sol_draw_2_64_256",        "sol_draw_4_64_256",      "sol_short_FP32_hulls",
+    "sol_short_FP32_hulls_cut", "sol_short_FP32_weights", "sol_short_FP16_hulls",
+    "sol_short_FP16_hulls_cut", "sol_short_FP16_weights", "sol_short_BF16_hulls",
+    "sol_short_BF16_hulls_cut", "sol_short_BF16_weights", "sol_weigh_2_warp",
+    "sol_weigh_4_warp",         "sol_weigh_2_block",      "sol_weigh_4_block",
+    "sol_groups_FP32_warp",     "sol_groups_FP16_warp",   "sol_groups_BF16_warp",
+    "sol_groups_FP32_block",    "sol_groups_FP16_block",  "sol_groups_BF16_block"};
+static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
+    LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
+    LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
+    WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 

@@ -9,15 +9,16 @@ const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},     {5, 3},      {33, 3
                                                  {1, 50257}, {1, 300001}, {0, 64}};
 
 // Rows that have a warp each, four to a block; or a block of so many threads or, where rows are too few to occupy the
-// multiprocessors, a cluster of them.
-static void plan(const SolContext *ctx, int64_t rows, bool is_short, int64_t most_blocks, OpsLaunch *l) {
+// multiprocessors, a cluster of them. deep: with more batches in flight, as rows too few to occupy them have.
+static void plan(const SolContext *ctx, int64_t rows, bool is_short, bool deep, int64_t most_blocks,
+                 OpsLaunch *l) {
   enum { ROWS = 4, THREADS = LIST_THREADS };
   int64_t blocks = 1;
   while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
   l->block = is_short ? 32 * ROWS : THREADS;
   l->cluster = (uint32_t)blocks;
-  bool few = !is_short && rows * blocks <= 2 * ctx->sms;
-  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc < 80 ? 1 : few ? LIST_MORE : LIST_STAGES);
+  deep |= !is_short && rows * blocks <= 2 * ctx->sms;
+  l->shared = l->block * LIST_BATCH * 16 * (ctx->cc < 80 ? 1 : deep ? LIST_MORE : LIST_STAGES);
   ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
 }
 
@@ -29,12 +30,15 @@ static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, in
   return blocks;
 }
 
+// A warp has a row where k is small, for what a row costs besides its elements is then paid once: up to so many chunks, by how many rows an SM has. Long
+// rows have more batches in flight.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
-  enum { SHORT = 128, LONG = 1024, MANY = 8, FEW = 64, LEAST = 512 };
-  int64_t chunks = ops_ceil_div(n, 16 / in);
-  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= (rows >= MANY * ctx->sms ? LONG : SHORT));
-  l->kernel = (is_short ? 0 : 3) + (in == 4 ? 2 : n > 1 << 16);
-  plan(ctx, rows, is_short, blocks_of(ctx, rows, chunks, LEAST), l);
+  enum { SHORT = 128, LONG = 1024, LONGEST = 8192, MANY = 8, MORE = 16, FEW = 64, LEAST = 512 };
+  int64_t chunks = ops_ceil_div(n, 16 / in), of_sm = rows / ctx->sms;
+  int64_t longest = of_sm >= MORE ? LONGEST : of_sm >= MANY ? LONG : SHORT;
+  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= longest);
+  l->kernel = is_short ? in == 4 : 2 + (in == 4 ? 2 : n > 1 << 16); // 2^16 elements are LONGEST chunks
+  plan(ctx, rows, is_short, is_short && chunks > LONG, blocks_of(ctx, rows, chunks, LEAST), l);
 }
 
 // Rows of up to 12 KiB have a warp, four to a block; longer ones a block or a cluster, each with up to 48 KiB: three blocks or more
@@ -56,21 +60,22 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
   return (HeldShape){(uint64_t)rows, of_block, 32, (int32_t)(each * THREADS * 16)};
 }
 
-// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with
-// few enough warps that they have about as many groups each. Rows of a warp, or 0.
+// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with as few
+// warps as occupy the GPU, for all but one of them wait while that one draws, and have about as many groups each. Rows of a warp, or 0.
 int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
   enum {
     ROWS = 4,
     OF_WARP = 8,
     WAVES = 4,
     RESIDENT = 32,
+    FILLED = 20, // warps of an SM that are enough
     BLOCKS = 3,
     MOST = 16,
     BYTES = 12
   }; // BYTES: kept of a group
   int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms,
           each = 0;
-  if (groups == 1 || (groups <= OF_WARP && rows >= WAVES * resident)) {
+  if (groups == 1 || (groups <= OF_WARP && rows >= resident)) {
     each = rows / (WAVES * resident);
     each = each < 1 ? 1 : each > 8 ? 8 : each;
     l->block = 32 * ROWS, l->cluster = 1;
@@ -78,6 +83,7 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
     return (int)each;
   }
+  while (warps > 1 && rows * warps >= 2 * FILLED * ctx->sms) warps /= 2;
   while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
     warps /= 2;
   while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)

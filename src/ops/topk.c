@@ -6,11 +6,11 @@
 #include "base/heap.h"
 #include "ops/select.h"
 
-static const char *const kernel_names[] = {"sol_topk_2_32_32",  "sol_topk_2_64_32",  "sol_topk_4_64_32",
-                                           "sol_topk_2_32_256", "sol_topk_2_64_256", "sol_topk_4_64_256"};
+static const char *const kernel_names[] = {"sol_topk_2_32_32", "sol_topk_4_64_32", "sol_topk_2_32_256",
+                                           "sol_topk_2_64_256", "sol_topk_4_64_256"};
 
-static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
-    LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED, LIST_SHARED, LIST_SHARED};
+static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED,
+                                                               LIST_SHARED, LIST_SHARED};
 
 static SolDtype id_of(const SolTopk *a) {
   return ops_or(a->id_dtype, SOL_INT32);
