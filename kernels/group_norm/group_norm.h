@@ -10,6 +10,9 @@ enum { GROUP_NORM_AFFINES = 2048 }; // channels whose weights and biases a block
 
 enum { GROUP_NORM_OWN = 4 }; // chunks that a thread has in registers where blocks all over the GPU have a group
 
+// Of ring.cuh: slots of a block, threads that a block has beside those that work, and parts of a group, at most.
+enum { RING_SLOTS = 32, RING_THREADS = 512, RING_MORE = 64, RING_PARTS = 288 };
+
 typedef struct GroupNormParams {
   void *y;
   const void *x, *weight, *bias; // weight and bias: NULL: none
@@ -24,6 +27,7 @@ typedef struct GroupNormParams {
   PartShape parts; // of a block, a cluster, or of blocks all over the GPU
   int32_t turns;   // chunks of a thread that there is shared memory for
   int64_t ahead;       // what is so many bytes further on is prefetched into L2; 0: nothing
+  int32_t depth, affines, remember;
   Divider32 divider32; // by the elements of a channel, or by more than a piece has
 } GroupNormParams;
 
