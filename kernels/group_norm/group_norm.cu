@@ -7,7 +7,7 @@
 
 #include "held.cuh"
 #include "pieces.cuh"
-#include "ring.cuh"
+#include "group_ring.cuh"
 
 INLINE Stats stats_join(Stats a, Stats b) {
   Stats s;

@@ -4,14 +4,12 @@
 #include "../elementwise.h"
 #include "../held.h"
 #include "../parts.h"
+#include "../ring.h"
 
 enum { GROUP_NORM_SHARED = 200 << 10 }; // of a block, at most
 enum { GROUP_NORM_AFFINES = 2048 }; // channels whose weights and biases a block has, at most: of pieces.cuh
 
 enum { GROUP_NORM_OWN = 4 }; // chunks that a thread has in registers where blocks all over the GPU have a group
-
-// Of ring.cuh: slots of a block, threads that a block has beside those that work, and parts of a group, at most.
-enum { RING_SLOTS = 32, RING_THREADS = 512, RING_MORE = 64, RING_PARTS = 288 };
 
 typedef struct GroupNormParams {
   void *y;
@@ -27,7 +25,8 @@ typedef struct GroupNormParams {
   PartShape parts; // of a block, a cluster, or of blocks all over the GPU
   int32_t turns;   // chunks of a thread that there is shared memory for
   int64_t ahead;       // what is so many bytes further on is prefetched into L2; 0: nothing
-  int32_t depth, affines, remember;
+  RingShape ring;
+  int32_t affines; // ring: of a part, at most
   Divider32 divider32; // by the elements of a channel, or by more than a piece has
 } GroupNormParams;
 

@@ -8,6 +8,7 @@
 #include "ops/elementwise.h"
 #include "ops/held.h"
 #include "ops/parts.h"
+#include "ops/ring.h"
 
 // For elements of 2 bytes and of 4: any group; and those of kernels/group_norm/pieces.cuh.
 enum { HELD_2, HELD_4, CLUSTER_2, CLUSTER_4, PARTS_F, PARTS_H, PARTS_B, RING_F, RING_H, RING_B, KERNELS };
@@ -16,12 +17,10 @@ static const char *const kernel_names[KERNELS] = {"sol_group_norm_2",         "s
                                                   "sol_group_norm_f_parts",   "sol_group_norm_h_parts",
                                                   "sol_group_norm_b_parts",   "sol_group_norm_f_ring",
                                                   "sol_group_norm_h_ring",    "sol_group_norm_b_ring"};
-enum { RING_SHARED = (227 << 10) - (2 << 10) };
 enum { PIECE_SHARED = (64 << 10) + 8 * GROUP_NORM_AFFINES + (8 << 10) };
-static const uint32_t kernel_shared[KERNELS] = {GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED,
-                                                PIECE_SHARED,      PIECE_SHARED,      PIECE_SHARED,
-                                                PIECE_SHARED,      RING_SHARED,       RING_SHARED,
-                                                RING_SHARED};
+static const uint32_t kernel_shared[KERNELS] = {
+    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,
+    PIECE_SHARED,      PIECE_SHARED,      RING_SHARED,  RING_SHARED,  RING_SHARED};
 
 static SolDtype out_of(const SolGroupNorm *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -149,32 +148,25 @@ static int64_t held_of(int64_t s, int in) {
   return (turns_of(cpu_min(most / s + 3, GROUP_NORM_AFFINES)) + GROUP_NORM_OWN) * TURN - 1024;
 }
 
-#include <stdlib.h>
 // Groups of kernels/group_norm/ring.cuh: all blocks share each. False: they are not such.
 static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
-  int64_t per = 16 / in, rows = a->batch * a->groups;
-  int64_t k[6] = {512, 1, 0, 0, 24, 1024}; // threads, blocks an SM, bytes ahead, spare, MiB remembered, KiB from
-  const char *env = getenv("SOL_GN");
-  for (int i = 0; env && *env && i < 6; i++) k[i] = strtoll(env, (char **)&env, 10), env += *env == ',';
-  int64_t blocks = ctx->sms * k[1] - 1, turn = k[0] * 32;
-  if (ctx->cc < 90 || k[1] == 0 || !p->alike || a->s < per || a->y == a->x || p->n * in <= k[5] << 10) return false;
-  p->parts = parts_shape(a->y, rows, p->n, in, out, cpu_min(blocks, RING_PARTS));
-  p->parts.front = (int32_t)ops_ceil_div(16 + 24 * p->parts.parts, per * out);
-  int64_t longest = p->parts.length + 2 * per, affines = longest / a->s + 2;
-  if (p->parts.front * per > p->parts.length - per || affines > GROUP_NORM_AFFINES) return false;
-  int64_t shared = RING_SHARED / k[1] - (k[1] > 1 ? 1024 : 0), need = ops_ceil_div(longest * in, turn);
-  int64_t slots = cpu_min((shared - 4 * 8 * affines) / turn, RING_SLOTS);
-  p->depth = (int32_t)(slots / need - k[3]);
-  p->depth = p->depth < 1 ? 1 : p->depth > 3 ? 3 : p->depth;
+  int64_t k[7] = {
+      512, 1,    4096, 0,
+      24,  1024, 0}; // threads, blocks an SM, KiB of a part, spare, MiB remembered, KiB from, bytes ahead
+  ring_knobs("SOL_GN", k, 7);
+  RingShape *r = &p->ring;
+  *r = (RingShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = p->n * in, .y_stride = p->n * out};
+  if (!p->alike || a->s < 16 / in || p->n * in <= k[5] << 10) return false;
+  if (!ring_shape(ctx, k, a->batch * a->groups, in, out, r, l)) return false;
+  int64_t affines = (r->parts.length + 32 / in) / a->s + 2;
+  int64_t bytes = ring_slots(k, in, RING_READY * 8 * affines, r);
+  if (!bytes || affines > GROUP_NORM_AFFINES) return false;
   p->affines = (int32_t)affines;
-  p->turns = (int32_t)slots;
-  p->ahead = k[2];
-  p->remember = (int32_t)((k[4] << 20) / (blocks * turn));
+  r->ahead = (int32_t)k[6];
+  r->remember = (int32_t)((k[4] << 20) / (r->parts.parts * k[0] * 32));
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
-  l->block = (uint32_t)k[0] + RING_MORE;
-  l->grid[0] = p->parts.parts + 1;
-  l->shared = (uint32_t)(slots * turn + (p->depth + 1) * 8 * affines);
+  l->shared = (uint32_t)(bytes + (r->depth + 1) * 8 * affines);
   l->kernel = p->x_kind == KIND_FP32 ? RING_F : p->x_kind == KIND_FP16 ? RING_H : RING_B;
   return true;
 }

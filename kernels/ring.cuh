@@ -1,0 +1,309 @@
+// Rows that blocks all over the GPU share, one after another: a block has the same part of each row of its team, and keeps as much as fits its shared memory. While it
+// waits for the sums of others it loads what comes next.
+//
+// Shared memory is a ring of slots. One warp fills slots (cp.async.bulk), one collects the sums of a row (parts.cuh), the others sum
+// a part up when it has come and write it when the sums are there. A part of more slots than there are is read twice but for what they hold.
+//
+// Blocks beyond the teams' write the start of each row, where the others exchange sums, and what these gave up.
+#ifndef SOL_KERNELS_RING_CUH
+#define SOL_KERNELS_RING_CUH
+
+#include "hopper.cuh"
+#include "parts.cuh"
+#include "ring.h"
+#include "stats.cuh"
+
+enum { RING_WARPS = RING_THREADS / 32 };
+
+typedef struct RingShared {
+  uint64_t full[RING_SLOTS], empty[RING_SLOTS], ready[RING_READY], taken[RING_READY];
+  float warps[2][RING_WARPS][3]; // count, mean, squares
+  float2 sums[RING_READY];
+  bool there[RING_READY];
+} RingShared;
+
+INLINE void barrier_arrive_here(uint64_t *bar) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
+}
+
+// A place in the ring.
+typedef struct Turn {
+  int slot;
+  uint32_t parity;
+} Turn;
+INLINE void turn_on(Turn &t, int by, int slots) {
+  for (t.slot += by; t.slot >= slots; t.slot -= slots) t.parity ^= 1;
+}
+
+INLINE int ring_threads(void) { return (int)blockDim.x - RING_MORE; } // that work
+INLINE uint32_t ring_team(const RingShape &s) { return blockIdx.x / s.parts.parts; }
+INLINE uint32_t ring_rank(const RingShape &s) { return blockIdx.x % s.parts.parts; }
+
+// What a block has of a row.
+typedef struct RingPart {
+  Span x;
+  int64_t begin; // column
+  int turns, again; // slots that it takes; of them, how many are read twice, the first
+} RingPart;
+
+INLINE int ring_head(const RingShape &s, uint64_t row, int in) {
+  return (int)(-(uint32_t)((uintptr_t)s.x + (int64_t)row * s.x_stride) & 15) / in;
+}
+INLINE char *ring_y(const RingShape &s, uint64_t row) { return (char *)s.y + (int64_t)row * s.y_stride; }
+
+INLINE RingPart ring_part(const RingShape &s, uint64_t row, uint32_t part, int in) {
+  RingPart a;
+  int head = ring_head(s, row, in), turn = RING_EACH * ring_threads();
+  a.begin = part_begin(s.parts, part, head, s.n);
+  a.x = span_of((const char *)s.x + (int64_t)row * s.x_stride + a.begin * in, part_begin(s.parts, part + 1, head, s.n) - a.begin, in);
+  a.turns = (int)((uint32_t)(a.x.chunks + turn - 1) / (uint32_t)turn);
+  a.again = max(0, a.turns - s.slots);
+  return a;
+}
+
+INLINE void bulk_load(void *to, const void *from, int bytes, uint64_t *bar, uint64_t policy) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
+                   shared_address(to)),
+               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(bar)), "l"(policy)
+               : "memory");
+}
+
+// ---- The warp that loads
+
+INLINE void ring_load(const RingShape &s, RingShared *shared, uint4 *memory, int in) {
+  if (threadIdx.x % 32) return;
+  Turn t = {0, 1};
+  int slot_chunks = RING_EACH * ring_threads();
+  uint64_t keep, first;
+  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  for (uint64_t row = ring_team(s); row < s.parts.rows; row += s.teams) {
+    RingPart a = ring_part(s, row, ring_rank(s), in);
+    for (int k = 0; k < a.turns + a.again; k++) {
+      int turn = k < a.turns ? k : a.turns + a.again - 1 - k; // what was read last may still be in L2
+      int chunks = min(slot_chunks, (int)a.x.chunks - turn * slot_chunks);
+      barrier_wait(&shared->empty[t.slot], t.parity);
+      barrier_expect(&shared->full[t.slot], chunks * 16);
+      bool twice = k < a.again && k >= a.again - s.remember;
+      bulk_load(memory + t.slot * slot_chunks, a.x.body + (int64_t)turn * slot_chunks * 16, chunks * 16, &shared->full[t.slot],
+                twice ? keep : first);
+      turn_on(t, 1, s.slots);
+    }
+    if (s.ahead && row + s.teams < s.parts.rows) {
+      RingPart b = ring_part(s, row + s.teams, ring_rank(s), in);
+      int bytes = (int)min((int64_t)s.ahead, b.x.chunks * 16);
+      if (bytes)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(b.x.body)), "r"(bytes) : "memory");
+    }
+  }
+}
+
+// ---- The warp that collects sums
+
+// Elements of a part; of none: 0.
+INLINE float ring_count(const RingShape &s, uint32_t part, int head) {
+  return part >= s.parts.parts ? 0 : (float)(part_begin(s.parts, part + 1, head, s.n) - part_begin(s.parts, part, head, s.n));
+}
+
+// Of magnitudes: NaN, by its bits, is above all.
+INLINE float ring_higher(float a, float b) { return __uint_as_float(max(__float_as_uint(a), __float_as_uint(b))); }
+INLINE float ring_highest(float v) { return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(v))); }
+
+// Mean and squares of a row of its parts' (means: true); otherwise the sum of what was posted first, and the largest of what was posted second. By a warp. False: they
+// have not come within `polls` looks.
+INLINE bool ring_take(const RingShape &s, bool means, const unsigned long long *posts, int head, int polls, float2 *all) {
+  enum { MOST = RING_PARTS / 32 };
+  int lane = threadIdx.x % 32;
+  float2 v[MOST];
+  float sum = 0, more = 0;
+  bool there = true;
+#pragma unroll
+  for (int i = 0; i < MOST; i++) {
+    uint32_t part = i * 32 + lane;
+    v[i] = make_float2(0, 0);
+    bool got = part >= s.parts.parts;
+    for (int k = 0; !got && (!polls || k < polls); k++) got = post_get(s.parts, posts, part, &v[i]);
+    there = there && got;
+    sum += means ? v[i].x * (ring_count(s, part, head) / (float)s.n) : v[i].x;
+  }
+  sum = warp_sum(sum);
+#pragma unroll
+  for (int i = 0; i < MOST; i++) {
+    float count = ring_count(s, i * 32 + lane, head), apart = v[i].x - sum;
+    if (means && count > 0) more += fmaf(count * apart, apart, v[i].y);
+    if (!means) more = ring_higher(more, v[i].y);
+  }
+  *all = make_float2(sum, means ? warp_sum(more) : ring_highest(more));
+  return __all_sync(~0u, there);
+}
+
+INLINE void ring_collect(const RingShape &s, bool means, RingShared *shared, int in) {
+  int at = 0;
+  uint32_t parity = 1;
+  for (uint64_t row = ring_team(s); row < s.parts.rows; row += s.teams) {
+    unsigned long long *posts = posts_of(ring_y(s, row));
+    float2 all;
+    barrier_wait(&shared->taken[at], parity);
+    bool there = ring_take(s, means, posts, ring_head(s, row, in), s.parts.polls, &all);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+      part_tell(s.parts, posts, ring_rank(s), there ? PART_READ : PART_LEFT);
+      shared->sums[at] = all, shared->there[at] = there;
+      barrier_arrive_here(&shared->ready[at]);
+    }
+    if (++at == RING_READY) at = 0, parity ^= 1;
+  }
+}
+
+// ---- The others
+
+INLINE Stats warp_stats(Stats s) {
+  Stats all;
+  all.count = warp_sum(s.count);
+  float over = all.count > 0 ? __fdividef(1, all.count) : 0;
+  all.mean = warp_sum(s.mean * (s.count * over));
+  float apart = s.mean - all.mean;
+  all.squares = warp_sum(s.count > 0 ? fmaf(s.count * apart, apart, s.squares) : 0);
+  return all;
+}
+
+// Posts those of all working threads. A barrier of them. lap: counts the block's rows.
+INLINE void ring_post(const RingShape &s, RingShared *shared, uint64_t row, uint32_t lap, Stats mine) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, threads = ring_threads();
+  float(*room)[3] = shared->warps[lap % 2];
+  mine = warp_stats(mine);
+  if (lane == 0) room[warp][0] = mine.count, room[warp][1] = mine.mean, room[warp][2] = mine.squares;
+  named_sync(1, threads);
+  if (warp) return;
+  Stats all = {0, 0, 0};
+  if (lane < threads / 32) all.count = room[lane][0], all.mean = room[lane][1], all.squares = room[lane][2];
+  all = warp_stats(all);
+  if (lane == 0) post(s.parts, posts_of(ring_y(s, row)), ring_rank(s), make_float2(all.mean, all.squares));
+}
+
+// The same for a sum and a largest magnitude.
+INLINE void ring_post_sum(const RingShape &s, RingShared *shared, uint64_t row, uint32_t lap, float2 mine) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, threads = ring_threads();
+  float(*room)[3] = shared->warps[lap % 2];
+  mine = make_float2(warp_sum(mine.x), ring_highest(mine.y));
+  if (lane == 0) room[warp][0] = mine.x, room[warp][1] = mine.y;
+  named_sync(1, threads);
+  if (warp) return;
+  bool has = lane < threads / 32;
+  mine = make_float2(warp_sum(has ? room[lane][0] : 0), ring_highest(has ? room[lane][1] : 0));
+  if (lane == 0) post(s.parts, posts_of(ring_y(s, row)), ring_rank(s), mine);
+}
+
+INLINE Vec slot_chunk(const uint4 *memory, Turn t, int i) {
+  Vec v;
+  v.v = memory[(t.slot * RING_EACH + i) * ring_threads() + threadIdx.x];
+  return v;
+}
+
+INLINE void slot_leave(RingShared *shared, Turn t) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) barrier_arrive_here(&shared->empty[t.slot]);
+}
+
+// each(chunk, first) for this thread's chunks of a part, in their order; those that do not fit the ring are left.
+template <class Each> INLINE void ring_see(const RingShape &s, RingShared *shared, const uint4 *memory, const RingPart &a, Turn &t, Each each) {
+  for (int k = 0; k < a.turns; k++, turn_on(t, 1, s.slots)) {
+    barrier_wait(&shared->full[t.slot], t.parity);
+#pragma unroll
+    for (int i = 0; i < RING_EACH; i++) {
+      int chunk = (k * RING_EACH + i) * ring_threads() + (int)threadIdx.x;
+      if (chunk < (int)a.x.chunks) each(slot_chunk(memory, t, i), chunk);
+    }
+    if (k < a.again) slot_leave(shared, t);
+  }
+  turn_on(t, a.again, s.slots);
+}
+
+// each(chunk, its number) for those from number `front` on, those in the ring first. All slots are left.
+template <class Each>
+INLINE void ring_give(const RingShape &s, RingShared *shared, const uint4 *memory, const RingPart &a, Turn &t, int front, Each each) {
+  turn_on(t, a.again, s.slots);
+  for (int k = 0; k < a.turns; k++, turn_on(t, 1, s.slots)) {
+    bool again = k >= a.turns - a.again;
+    int turn = again ? a.turns - 1 - k : a.again + k;
+    if (again) barrier_wait(&shared->full[t.slot], t.parity);
+    Vec v[RING_EACH];
+#pragma unroll
+    for (int i = 0; i < RING_EACH; i++)
+      if ((turn * RING_EACH + i) * ring_threads() + (int)threadIdx.x < (int)a.x.chunks) v[i] = slot_chunk(memory, t, i);
+    slot_leave(shared, t);
+#pragma unroll
+    for (int i = 0; i < RING_EACH; i++) {
+      int chunk = (turn * RING_EACH + i) * ring_threads() + (int)threadIdx.x;
+      if (chunk >= front && chunk < (int)a.x.chunks) each(v[i], chunk);
+    }
+  }
+}
+
+// The sums of the block's row number `lap`. False: they did not come, and nothing is to be written.
+INLINE bool ring_sums(RingShared *shared, uint32_t lap, float2 *sums) {
+  int at = (int)(lap % RING_READY);
+  barrier_wait(&shared->ready[at], lap / RING_READY & 1);
+  *sums = shared->sums[at];
+  bool there = shared->there[at];
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) barrier_arrive_here(&shared->taken[at]);
+  return there;
+}
+
+// ---- A kernel
+
+// sum(row, lap, place) posts the sums of a part; put(row, lap, place) writes it.
+template <class Sum, class Put> INLINE void ring_work(const RingShape &s, Sum sum, Put put) {
+  Turn in_sum = {0, 0}, in_put = {0, 0};
+  uint32_t team = ring_team(s), behind = (uint32_t)s.depth - 1;
+  uint32_t laps = s.parts.rows > team ? (uint32_t)((s.parts.rows - team - 1) / s.teams) + 1 : 0;
+  for (uint32_t lap = 0; laps && lap < laps + behind; lap++) {
+    if (lap < laps) sum(team + (uint64_t)lap * s.teams, lap, in_sum);
+    if (lap >= behind) put(team + (uint64_t)(lap - behind) * s.teams, lap - behind, in_put);
+  }
+}
+
+// range(row, sums, begin, end): the columns of rows that the teams left.
+template <class Range> INLINE void ring_last(const RingShape &s, bool means, int in, Range range) {
+  int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  uint32_t enders = gridDim.x - s.teams * s.parts.parts, mine = blockIdx.x - s.teams * s.parts.parts;
+  for (uint64_t row = mine + (uint64_t)(threadIdx.x / 32) * enders; row < s.parts.rows; row += warps * enders) {
+    int head = ring_head(s, row, in);
+    unsigned long long *posts = posts_of(ring_y(s, row));
+    uint32_t left = 0; // parts i * 32 + lane
+    for (uint32_t i = 0; i * 32 + lane < s.parts.parts; i++)
+      if (part_ask(s.parts, posts, i * 32 + lane) == PART_LEFT) left |= 1u << i;
+    __syncwarp();
+    float2 sums;
+    ring_take(s, means, posts, head, 0, &sums);
+    int64_t start = head + s.parts.front * (16 / in);
+    for (uint32_t part = 0; part < s.parts.parts; part++)
+      if (__shfl_sync(~0u, left, part % 32) >> part / 32 & 1)
+        range(row, sums, part ? part_begin(s.parts, part, head, s.n) : start, part_begin(s.parts, part + 1, head, s.n));
+    range(row, sums, 0, start);
+  }
+}
+
+INLINE void ring_begin(const RingShape &s, RingShared *shared) {
+  int warps = ring_threads() / 32;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < s.slots; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], warps);
+    for (int i = 0; i < RING_READY; i++) barrier_init(&shared->ready[i], 1), barrier_init(&shared->taken[i], warps);
+    barrier_init_done();
+  }
+  __syncthreads();
+}
+
+INLINE bool ring_ends(const RingShape &s) { return blockIdx.x >= s.teams * s.parts.parts; }
+
+// The two warps beside those that work. False: this is not one of them.
+INLINE bool ring_helps(const RingShape &s, bool means, RingShared *shared, uint4 *memory, int in) {
+  int warp = (int)threadIdx.x - ring_threads();
+  if (warp < 0) return false;
+  if (warp < 32) ring_load(s, shared, memory, in);
+  else ring_collect(s, means, shared, in);
+  return true;
+}
+
+#endif
