@@ -8,6 +8,7 @@
 #ifndef SOL_KERNELS_RING_CUH
 #define SOL_KERNELS_RING_CUH
 
+#include "fp8.cuh"
 #include "hopper.cuh"
 #include "parts.cuh"
 #include "ring.h"
@@ -107,7 +108,6 @@ INLINE float ring_count(const RingShape &s, uint32_t part, int head) {
 
 // Of magnitudes: NaN, by its bits, is above all.
 INLINE float ring_higher(float a, float b) { return __uint_as_float(max(__float_as_uint(a), __float_as_uint(b))); }
-INLINE float ring_highest(float v) { return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(v))); }
 
 // Mean and squares of a row of its parts' (means: true); otherwise the sum of what was posted first, and the largest of what was posted second. By a warp. False: they
 // have not come within `polls` looks.
@@ -133,7 +133,7 @@ INLINE bool ring_take(const RingShape &s, bool means, const unsigned long long *
     if (means && count > 0) more += fmaf(count * apart, apart, v[i].y);
     if (!means) more = ring_higher(more, v[i].y);
   }
-  *all = make_float2(sum, means ? warp_sum(more) : ring_highest(more));
+  *all = make_float2(sum, means ? warp_sum(more) : lanes_highest(more, 32));
   return __all_sync(~0u, there);
 }
 
@@ -185,12 +185,12 @@ INLINE void ring_post(const RingShape &s, RingShared *shared, uint64_t row, uint
 INLINE void ring_post_sum(const RingShape &s, RingShared *shared, uint64_t row, uint32_t lap, float2 mine) {
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, threads = ring_threads();
   float(*room)[3] = shared->warps[lap % 2];
-  mine = make_float2(warp_sum(mine.x), ring_highest(mine.y));
+  mine = make_float2(warp_sum(mine.x), lanes_highest(mine.y, 32));
   if (lane == 0) room[warp][0] = mine.x, room[warp][1] = mine.y;
   named_sync(1, threads);
   if (warp) return;
   bool has = lane < threads / 32;
-  mine = make_float2(warp_sum(has ? room[lane][0] : 0), ring_highest(has ? room[lane][1] : 0));
+  mine = make_float2(warp_sum(has ? room[lane][0] : 0), lanes_highest(has ? room[lane][1] : 0, 32));
   if (lane == 0) post(s.parts, posts_of(ring_y(s, row)), ring_rank(s), mine);
 }
 
