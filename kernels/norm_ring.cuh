@@ -103,7 +103,7 @@ INLINE void ring_sum(NormKernel c, const NormParams *p, RingShared *shared, cons
       run_chunk(r, v, c.kind, in), count++;
     });
     if (has_edge) run_one(r, edge);
-    ring_post(p->ring, shared, row, lap, run_end(r, count * per + has_edge));
+    ring_hand_stats(shared, lap, run_end(r, count * per + has_edge));
     return;
   }
   float2 sum = make_float2(edge * edge, 0);
@@ -120,7 +120,7 @@ INLINE void ring_sum(NormKernel c, const NormParams *p, RingShared *shared, cons
 #pragma unroll
     for (int j = 0; j < per; j++) top = ring_higher(top, fabsf(f[j] * (by[j] + p->offset)));
   });
-  ring_post_sum(p->ring, shared, row, lap, make_float2(sum.x + sum.y, top));
+  ring_hand_sum(shared, lap, make_float2(sum.x + sum.y, top));
 }
 
 INLINE void ring_put(NormKernel c, const NormParams *p, RingShared *shared, const uint4 *memory, const uint4 *w, const uint4 *b, uint64_t row, uint32_t lap, Turn &t) {
@@ -150,7 +150,7 @@ INLINE void ring_range(NormKernel c, const NormParams *p, uint64_t row, float2 s
   r.w = (const uint4 *)((const char *)p->weight + base * in), r.b = (const uint4 *)((const char *)p->bias + base * in);
   r.shift = (uint32_t)(column - base) * in;
   r.y = y + column * ring_out(c, p);
-#pragma unroll 1
+#pragma unroll 2
   for (int i = lane; i < (int)x.chunks; i += 32) ring_chunk(c, p, r, i, span_load(&x, i, 0));
   if (lane < x.edges) ring_edge(c, p, r, from, y, begin + span_edge(&x, lane));
 }
@@ -163,7 +163,7 @@ INLINE void norm_ring(NormKernel c, const NormParams *p) {
   ring_begin(p->ring, &shared);
   begin_kernel();
   if (ring_ends(p->ring)) {
-    ring_last(p->ring, means, in, [&](uint64_t row, float2 sums, int64_t begin, int64_t end) { ring_range(c, p, row, sums, begin, end); });
+    ring_last(p->ring, means, &shared, in, [&](uint64_t row, float2 sums, int64_t begin, int64_t end) { ring_range(c, p, row, sums, begin, end); });
     return;
   }
   if (ring_helps(p->ring, means, &shared, ring_memory, in)) return;

@@ -1,8 +1,8 @@
 // Rows that blocks all over the GPU share, one after another: a block has the same part of each row of its team, and keeps as much as fits its shared memory. While it
 // waits for the sums of others it loads what comes next.
 //
-// Shared memory is a ring of slots. One warp fills slots (cp.async.bulk), one collects the sums of a row (parts.cuh), the others sum
-// a part up when it has come and write it when the sums are there. A part of more slots than there are is read twice but for what they hold.
+// Shared memory is a ring of slots. One warp fills slots (cp.async.bulk), some post the sums of a part and collect those of its row (parts.cuh), each for another row, the
+// others sum a part up when it has come and write it when the row's sums are there. Nothing of it is a barrier of the block. A part of more slots than there are is read twice but for what they hold.
 //
 // Blocks beyond the teams' write the start of each row, where the others exchange sums, and what these gave up.
 #ifndef SOL_KERNELS_RING_CUH
@@ -14,13 +14,15 @@
 #include "ring.h"
 #include "stats.cuh"
 
-enum { RING_WARPS = RING_THREADS / 32 };
+enum { RING_WARPS = RING_THREADS / 32, RING_GIVEN_UP = 64 };
 
 typedef struct RingShared {
-  uint64_t full[RING_SLOTS], empty[RING_SLOTS], ready[RING_READY], taken[RING_READY];
-  float warps[2][RING_WARPS][3]; // count, mean, squares
+  uint64_t full[RING_SLOTS], empty[RING_SLOTS], summed[RING_READY], ready[RING_READY], taken[RING_READY];
+  float warps[RING_READY][RING_WARPS][3]; // of a part: count, mean, squares; or a sum and a largest magnitude
   float2 sums[RING_READY];
   bool there[RING_READY];
+  uint64_t given_up[RING_GIVEN_UP]; // rows of which parts were given up: the last blocks' list
+  int many;
 } RingShared;
 
 INLINE void barrier_arrive_here(uint64_t *bar) {
@@ -106,6 +108,11 @@ INLINE float ring_count(const RingShape &s, uint32_t part, int head) {
   return part >= s.parts.parts ? 0 : (float)(part_begin(s.parts, part + 1, head, s.n) - part_begin(s.parts, part, head, s.n));
 }
 
+// part_tell, without a fence, which takes as long as all writes under way. What was posted has come before: it decides what is told.
+INLINE void ring_tell(const PartShape &s, unsigned long long *posts, uint32_t part, int what) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(posts + 2 * s.parts + part)), "l"(part_word(s, what)) : "memory");
+}
+
 // Of magnitudes: NaN, by its bits, is above all.
 INLINE float ring_higher(float a, float b) { return __uint_as_float(max(__float_as_uint(a), __float_as_uint(b))); }
 
@@ -137,26 +144,6 @@ INLINE bool ring_take(const RingShape &s, bool means, const unsigned long long *
   return __all_sync(~0u, there);
 }
 
-INLINE void ring_collect(const RingShape &s, bool means, RingShared *shared, int in) {
-  int at = 0;
-  uint32_t parity = 1;
-  for (uint64_t row = ring_team(s); row < s.parts.rows; row += s.teams) {
-    unsigned long long *posts = posts_of(ring_y(s, row));
-    float2 all;
-    barrier_wait(&shared->taken[at], parity);
-    bool there = ring_take(s, means, posts, ring_head(s, row, in), s.parts.polls, &all);
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      part_tell(s.parts, posts, ring_rank(s), there ? PART_READ : PART_LEFT);
-      shared->sums[at] = all, shared->there[at] = there;
-      barrier_arrive_here(&shared->ready[at]);
-    }
-    if (++at == RING_READY) at = 0, parity ^= 1;
-  }
-}
-
-// ---- The others
-
 INLINE Stats warp_stats(Stats s) {
   Stats all;
   all.count = warp_sum(s.count);
@@ -167,32 +154,58 @@ INLINE Stats warp_stats(Stats s) {
   return all;
 }
 
-// Posts those of all working threads. A barrier of them. lap: counts the block's rows.
-INLINE void ring_post(const RingShape &s, RingShared *shared, uint64_t row, uint32_t lap, Stats mine) {
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, threads = ring_threads();
-  float(*room)[3] = shared->warps[lap % 2];
-  mine = warp_stats(mine);
-  if (lane == 0) room[warp][0] = mine.count, room[warp][1] = mine.mean, room[warp][2] = mine.squares;
-  named_sync(1, threads);
-  if (warp) return;
-  Stats all = {0, 0, 0};
-  if (lane < threads / 32) all.count = room[lane][0], all.mean = room[lane][1], all.squares = room[lane][2];
-  all = warp_stats(all);
-  if (lane == 0) post(s.parts, posts_of(ring_y(s, row)), ring_rank(s), make_float2(all.mean, all.squares));
+// What a part adds up to, of what its warps do.
+INLINE float2 ring_part_sum(bool means, const float (*room)[3]) {
+  int lane = threadIdx.x % 32;
+  bool has = lane < ring_threads() / 32;
+  if (!means) return make_float2(warp_sum(has ? room[lane][0] : 0), lanes_highest(has ? room[lane][1] : 0, 32));
+  Stats s = {0, 0, 0};
+  if (has) s.count = room[lane][0], s.mean = room[lane][1], s.squares = room[lane][2];
+  s = warp_stats(s);
+  return make_float2(s.mean, s.squares);
 }
 
-// The same for a sum and a largest magnitude.
-INLINE void ring_post_sum(const RingShape &s, RingShared *shared, uint64_t row, uint32_t lap, float2 mine) {
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, threads = ring_threads();
-  float(*room)[3] = shared->warps[lap % 2];
-  mine = make_float2(warp_sum(mine.x), lanes_highest(mine.y, 32));
-  if (lane == 0) room[warp][0] = mine.x, room[warp][1] = mine.y;
-  named_sync(1, threads);
-  if (warp) return;
-  bool has = lane < threads / 32;
-  mine = make_float2(warp_sum(has ? room[lane][0] : 0), lanes_highest(has ? room[lane][1] : 0, 32));
-  if (lane == 0) post(s.parts, posts_of(ring_y(s, row)), ring_rank(s), mine);
+INLINE uint32_t ring_laps(const RingShape &s) { // rows of this block
+  uint32_t team = ring_team(s);
+  return s.parts.rows > team ? (uint32_t)((s.parts.rows - team - 1) / s.teams) + 1 : 0;
 }
+
+INLINE void ring_collect(const RingShape &s, bool means, RingShared *shared, int in, uint32_t collector) {
+  int lane = threadIdx.x % 32, polls = s.parts.polls;
+  for (uint32_t lap = collector; lap < ring_laps(s); lap += RING_COLLECTORS) {
+    uint64_t row = ring_team(s) + (uint64_t)lap * s.teams;
+    uint32_t at = lap % RING_READY, parity = lap / RING_READY & 1;
+    unsigned long long *posts = posts_of(ring_y(s, row));
+    barrier_wait(&shared->summed[at], parity);
+    float2 sums = ring_part_sum(means, shared->warps[at]);
+    if (lane == 0) post(s.parts, posts, ring_rank(s), sums);
+    bool there = ring_take(s, means, posts, ring_head(s, row, in), polls, &sums);
+    polls = there ? s.parts.polls : 1; // where the others do not run, it is not waited for them again and again
+    barrier_wait(&shared->taken[at], parity ^ 1);
+    __syncwarp();
+    if (lane == 0) {
+      shared->sums[at] = sums, shared->there[at] = there;
+      barrier_arrive_here(&shared->ready[at]);
+      ring_tell(s.parts, posts, ring_rank(s), there ? PART_READ : PART_LEFT);
+    }
+  }
+}
+
+// ---- The others
+
+// Hands what a part adds up to over to a collector: of a warp's threads.
+INLINE void ring_hand_over(RingShared *shared, uint32_t lap, float a, float b, float c) {
+  float *room = shared->warps[lap % RING_READY][threadIdx.x / 32];
+  __syncwarp();
+  if (threadIdx.x % 32) return;
+  room[0] = a, room[1] = b, room[2] = c;
+  barrier_arrive_here(&shared->summed[lap % RING_READY]);
+}
+INLINE void ring_hand_stats(RingShared *shared, uint32_t lap, Stats s) {
+  s = warp_stats(s);
+  ring_hand_over(shared, lap, s.count, s.mean, s.squares);
+}
+INLINE void ring_hand_sum(RingShared *shared, uint32_t lap, float2 v) { ring_hand_over(shared, lap, warp_sum(v.x), lanes_highest(v.y, 32), 0); }
 
 INLINE Vec slot_chunk(const uint4 *memory, Turn t, int i) {
   Vec v;
@@ -253,35 +266,60 @@ INLINE bool ring_sums(RingShared *shared, uint32_t lap, float2 *sums) {
 
 // ---- A kernel
 
-// sum(row, lap, place) posts the sums of a part; put(row, lap, place) writes it.
+// sum(row, lap, place) hands over what a part adds up to; put(row, lap, place) writes it.
 template <class Sum, class Put> INLINE void ring_work(const RingShape &s, Sum sum, Put put) {
   Turn in_sum = {0, 0}, in_put = {0, 0};
-  uint32_t team = ring_team(s), behind = (uint32_t)s.depth - 1;
-  uint32_t laps = s.parts.rows > team ? (uint32_t)((s.parts.rows - team - 1) / s.teams) + 1 : 0;
+  uint32_t team = ring_team(s), behind = (uint32_t)s.depth - 1, laps = ring_laps(s);
   for (uint32_t lap = 0; laps && lap < laps + behind; lap++) {
     if (lap < laps) sum(team + (uint64_t)lap * s.teams, lap, in_sum);
     if (lap >= behind) put(team + (uint64_t)(lap - behind) * s.teams, lap - behind, in_put);
   }
 }
 
-// range(row, sums, begin, end): the columns of rows that the teams left.
-template <class Range> INLINE void ring_last(const RingShape &s, bool means, int in, Range range) {
-  int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+// Columns before this one of a row are where sums were posted.
+INLINE int64_t ring_start(const RingShape &s, int head, int in) { return head + s.parts.front * (16 / in); }
+
+// Of a part that was given up.
+template <class Range> INLINE void ring_rescue(const RingShape &s, uint64_t row, uint32_t part, float2 sums, int in, Range range) {
+  int head = ring_head(s, row, in);
+  range(row, sums, part ? part_begin(s.parts, part, head, s.n) : ring_start(s, head, in), part_begin(s.parts, part + 1, head, s.n));
+}
+
+// range(row, sums, begin, end): the columns of rows that the teams left, by a warp. Warps have a row each; those of which parts were given up are left to the end, and
+// all warps then share their parts.
+template <class Range> INLINE void ring_last(const RingShape &s, bool means, RingShared *shared, int in, Range range) {
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   uint32_t enders = gridDim.x - s.teams * s.parts.parts, mine = blockIdx.x - s.teams * s.parts.parts;
-  for (uint64_t row = mine + (uint64_t)(threadIdx.x / 32) * enders; row < s.parts.rows; row += warps * enders) {
+  float2 sums;
+  if (threadIdx.x == 0) shared->many = 0;
+  __syncthreads();
+  for (uint64_t row = mine + (uint64_t)warp * enders; row < s.parts.rows; row += warps * enders) {
+    int head = ring_head(s, row, in), listed = RING_GIVEN_UP;
+    unsigned long long *posts = posts_of(ring_y(s, row));
+    bool left = false;
+    for (uint32_t part = lane; part < s.parts.parts; part += 32) left |= part_ask(s.parts, posts, part) == PART_LEFT;
+    left = __any_sync(~0u, left);
+    if (left && lane == 0) listed = atomicAdd(&shared->many, 1);
+    listed = __shfl_sync(~0u, listed, 0);
+    if (left && listed < RING_GIVEN_UP) {
+      if (lane == 0) shared->given_up[listed] = row;
+      continue;
+    }
+    ring_take(s, means, posts, head, 0, &sums);
+    for (uint32_t part = 0; left && part < s.parts.parts; part++)
+      if (part_ask(s.parts, posts, part) == PART_LEFT) ring_rescue(s, row, part, sums, in, range);
+    range(row, sums, 0, ring_start(s, head, in));
+  }
+  __syncthreads();
+  for (int i = 0; i < min(shared->many, (int)RING_GIVEN_UP); i++) {
+    uint64_t row = shared->given_up[i];
     int head = ring_head(s, row, in);
     unsigned long long *posts = posts_of(ring_y(s, row));
-    uint32_t left = 0; // parts i * 32 + lane
-    for (uint32_t i = 0; i * 32 + lane < s.parts.parts; i++)
-      if (part_ask(s.parts, posts, i * 32 + lane) == PART_LEFT) left |= 1u << i;
-    __syncwarp();
-    float2 sums;
     ring_take(s, means, posts, head, 0, &sums);
-    int64_t start = head + s.parts.front * (16 / in);
-    for (uint32_t part = 0; part < s.parts.parts; part++)
-      if (__shfl_sync(~0u, left, part % 32) >> part / 32 & 1)
-        range(row, sums, part ? part_begin(s.parts, part, head, s.n) : start, part_begin(s.parts, part + 1, head, s.n));
-    range(row, sums, 0, start);
+    for (uint32_t part = warp; part < s.parts.parts; part += warps)
+      if (part_ask(s.parts, posts, part) == PART_LEFT) ring_rescue(s, row, part, sums, in, range);
+    __syncthreads();
+    if (warp == 0) range(row, sums, 0, ring_start(s, head, in));
   }
 }
 
@@ -289,7 +327,8 @@ INLINE void ring_begin(const RingShape &s, RingShared *shared) {
   int warps = ring_threads() / 32;
   if (threadIdx.x == 0) {
     for (int i = 0; i < s.slots; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], warps);
-    for (int i = 0; i < RING_READY; i++) barrier_init(&shared->ready[i], 1), barrier_init(&shared->taken[i], warps);
+    for (int i = 0; i < RING_READY; i++)
+      barrier_init(&shared->summed[i], warps), barrier_init(&shared->ready[i], 1), barrier_init(&shared->taken[i], warps);
     barrier_init_done();
   }
   __syncthreads();
@@ -297,12 +336,12 @@ INLINE void ring_begin(const RingShape &s, RingShared *shared) {
 
 INLINE bool ring_ends(const RingShape &s) { return blockIdx.x >= s.teams * s.parts.parts; }
 
-// The two warps beside those that work. False: this is not one of them.
+// The warps beside those that work. False: this is not one of them.
 INLINE bool ring_helps(const RingShape &s, bool means, RingShared *shared, uint4 *memory, int in) {
-  int warp = (int)threadIdx.x - ring_threads();
+  int warp = (int)(threadIdx.x / 32) - ring_threads() / 32;
   if (warp < 0) return false;
-  if (warp < 32) ring_load(s, shared, memory, in);
-  else ring_collect(s, means, shared, in);
+  if (warp == 0) ring_load(s, shared, memory, in);
+  else ring_collect(s, means, shared, in, (uint32_t)warp - 1);
   return true;
 }
 

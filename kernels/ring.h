@@ -4,10 +4,12 @@
 
 #include "parts.h"
 
-// Slots of a block, threads that work and those beside them, and parts of a row, at most.
-enum { RING_SLOTS = 32, RING_THREADS = 512, RING_MORE = 64, RING_PARTS = 288 };
-enum { RING_EACH = 2 };  // chunks of a slot that a thread has
-enum { RING_READY = 4 }; // rows whose sums are known before they are needed, at most
+enum { RING_SLOTS = 32, RING_PARTS = 288 }; // slots of a block, and parts of a row, at most
+enum { RING_EACH = 2 };                     // chunks of a slot that a thread has
+enum { RING_READY = 8 };                    // rows whose sums are on their way, at most
+enum { RING_COLLECTORS = 4 };               // warps that wait for sums, for a row each
+// Threads that work, at most, and those beside them: one warp loads.
+enum { RING_THREADS = 512, RING_MORE = 32 * (1 + RING_COLLECTORS) };
 
 typedef struct RingShape {
   const void *x;

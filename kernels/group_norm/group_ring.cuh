@@ -34,7 +34,7 @@ INLINE void group_sum(const GroupNormParams &p, RingShared *shared, const uint4 
     run_chunk(r, v, kind, in), count++;
   });
   if (has_edge) run_one(r, edge);
-  ring_post(p.ring, shared, row, lap, run_end(r, count * (16 / in) + has_edge));
+  ring_hand_stats(shared, lap, run_end(r, count * (16 / in) + has_edge));
 }
 
 INLINE void group_put(const GroupNormParams &p, RingShared *shared, const uint4 *memory, float2 *affines, uint64_t row, uint32_t lap, Turn &t, int in, int kind) {
@@ -69,7 +69,7 @@ INLINE void group_range(const GroupNormParams &p, uint64_t row, float2 sums, int
   uint64_t first = first_channel(p, row);
   float over = rsqrtf(sums.y / (float)p.n + p.eps);
   int lane = threadIdx.x % 32;
-#pragma unroll 1
+#pragma unroll 2
   for (int64_t i = lane; i < x.chunks; i += 32) {
     Vec v = span_load(&x, i, 0);
     int64_t column = x.head + i * per;
@@ -93,12 +93,12 @@ INLINE void group_ring(const GroupNormParams &p, int in, int kind, RingShared *s
   ring_begin(p.ring, shared);
   begin_kernel();
   if (ring_ends(p.ring)) {
-    ring_last(p.ring, true, in, [&](uint64_t row, float2 sums, int64_t begin, int64_t end) { group_range(p, row, sums, begin, end, in, kind); });
+    ring_last(p.ring, true, shared, in, [&](uint64_t row, float2 sums, int64_t begin, int64_t end) { group_range(p, row, sums, begin, end, in, kind); });
     return;
   }
   if (ring_helps(p.ring, true, shared, memory, in)) return;
   float2 *affines = (float2 *)(memory + p.ring.slots * RING_EACH * ring_threads());
-  uint32_t rooms = (uint32_t)p.ring.depth + 1; // one is filled while others are in use
+  uint32_t rooms = 2 * (uint32_t)p.ring.depth; // warps are less than so many rows apart
   ring_work(
       p.ring,
       [&](uint64_t row, uint32_t lap, Turn &t) { group_sum(p, shared, memory, affines + lap % rooms * p.affines, row, lap, t, in, kind); },

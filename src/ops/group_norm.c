@@ -160,13 +160,13 @@ static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormPar
   if (!p->alike || a->s < 16 / in || p->n * in <= k[5] << 10) return false;
   if (!ring_shape(ctx, k, a->batch * a->groups, in, out, r, l)) return false;
   int64_t affines = (r->parts.length + 32 / in) / a->s + 2;
-  int64_t bytes = ring_slots(k, in, RING_READY * 8 * affines, r);
+  int64_t bytes = ring_slots(k, in, 2 * 3 * 8 * affines, r);
   if (!bytes || affines > GROUP_NORM_AFFINES) return false;
   p->affines = (int32_t)affines;
   r->ahead = (int32_t)k[6];
   r->remember = (int32_t)((k[4] << 20) / (r->parts.parts * k[0] * 32));
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
-  l->shared = (uint32_t)(bytes + (r->depth + 1) * 8 * affines);
+  l->shared = (uint32_t)(bytes + 2 * r->depth * 8 * affines);
   l->kernel = p->x_kind == KIND_FP32 ? RING_F : p->x_kind == KIND_FP16 ? RING_H : RING_B;
   return true;
 }

@@ -312,7 +312,7 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
 // Long rows through a ring of shared memory. False: they are not such.
 static bool plan_ring(const SolContext *ctx, const NormCall *call, NormParams *p, int in, int out,
                       OpsLaunch *l) {
-  int64_t k[5] = {512, 1, 32, 0, 48}; // threads, blocks an SM, KiB of a part, spare, KiB from
+  int64_t k[5] = {512, 1, 32, 1, 48}; // threads, blocks an SM, KiB of a part, spare, KiB from
   ring_knobs("SOL_NR", k, 5);
   int64_t per = 16 / in, vectors = call->layer ? 2 : 1;
   int kind = ops_kind(call->dtype);
