@@ -7,7 +7,6 @@
 #include "common.h"
 #include "narrow.h"
 #include "parts.h"
-#include "ring.h"
 
 // How "any" kernels access what is not whole aligned chunks of one type (norm_any.cuh).
 enum {
@@ -62,8 +61,6 @@ typedef struct NormParams {
   NarrowShape narrow;
   NormNarrow how;
   PartShape parts;  // spread
-  RingShape ring;
-  int32_t ring_vectors; // ring: chunks of weights that a block has in shared memory; 0: none
   int32_t all_over; // spread: parts are blocks all over the GPU, not of a cluster
 } NormParams;
 

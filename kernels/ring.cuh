@@ -17,7 +17,7 @@
 enum { RING_WARPS = RING_THREADS / 32, RING_GIVEN_UP = 64 };
 
 typedef struct RingShared {
-  uint64_t full[RING_SLOTS], empty[RING_SLOTS], summed[RING_READY], ready[RING_READY], taken[RING_READY];
+  uint64_t full[RING_SLOTS], empty[RING_SLOTS], done[RING_SLOTS], summed[RING_READY], ready[RING_READY], taken[RING_READY];
   float warps[RING_READY][RING_WARPS][3]; // of a part: count, mean, squares; or a sum and a largest magnitude
   float2 sums[RING_READY];
   bool there[RING_READY];
@@ -27,6 +27,10 @@ typedef struct RingShared {
 
 INLINE void barrier_arrive_here(uint64_t *bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
+}
+
+INLINE void barrier_arrive_times(uint64_t *bar, int times) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)), "r"(times) : "memory");
 }
 
 // A place in the ring.
@@ -101,7 +105,56 @@ INLINE void ring_load(const RingShape &s, RingShared *shared, uint4 *memory, int
   }
 }
 
-// ---- The warp that collects sums
+INLINE uint32_t ring_laps(const RingShape &s) { // rows of this block
+  uint32_t team = ring_team(s);
+  return s.parts.rows > team ? (uint32_t)((s.parts.rows - team - 1) / s.teams) + 1 : 0;
+}
+
+// The sums of the block's row number `lap`. False: they did not come, and nothing is to be written.
+INLINE bool ring_sums(RingShared *shared, uint32_t lap, float2 *sums) {
+  int at = (int)(lap % RING_READY);
+  barrier_wait(&shared->ready[at], lap / RING_READY & 1);
+  *sums = shared->sums[at];
+  bool there = shared->there[at];
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) barrier_arrive_here(&shared->taken[at]);
+  return there;
+}
+
+// ---- The warp that stores: results that are in the slots of what they were made of
+
+INLINE void ring_store(const RingShape &s, RingShared *shared, const uint4 *memory, int in) {
+  if (threadIdx.x % 32 || !s.bulk) return;
+  Turn t = {0, 0};
+  int warps = ring_threads() / 32, slot_chunks = RING_EACH * ring_threads();
+  for (uint32_t lap = 0; lap < ring_laps(s); lap++) {
+    uint64_t row = ring_team(s) + (uint64_t)lap * s.teams;
+    RingPart a = ring_part(s, row, ring_rank(s), in);
+    uint32_t at = lap % RING_READY;
+    barrier_wait(&shared->ready[at], lap / RING_READY & 1);
+    bool there = shared->there[at];
+    barrier_arrive_here(&shared->taken[at]);
+    int front = ring_rank(s) ? 0 : s.parts.front;
+    char *y = ring_y(s, row) + (a.begin + a.x.head) * in;
+    turn_on(t, a.again, s.slots);
+    for (int k = 0; k < a.turns; k++, turn_on(t, 1, s.slots)) {
+      int turn = k >= a.turns - a.again ? a.turns - 1 - k : a.again + k;
+      int from = turn ? 0 : front, chunks = min(slot_chunks, (int)a.x.chunks - turn * slot_chunks) - from;
+      barrier_wait(&shared->done[t.slot], t.parity);
+      if (there && chunks > 0)
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(
+                         __cvta_generic_to_global(y + (int64_t)(turn * slot_chunks + from) * 16)),
+                     "r"(shared_address(memory + t.slot * slot_chunks + from)), "r"(chunks * 16)
+                     : "memory");
+      asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+      asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+      barrier_arrive_times(&shared->empty[t.slot], warps);
+    }
+  }
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+// ---- The warps that collect sums
 
 // Elements of a part; of none: 0.
 INLINE float ring_count(const RingShape &s, uint32_t part, int head) {
@@ -123,14 +176,21 @@ INLINE bool ring_take(const RingShape &s, bool means, const unsigned long long *
   int lane = threadIdx.x % 32;
   float2 v[MOST];
   float sum = 0, more = 0;
-  bool there = true;
+  bool there = false;
+  for (int k = 0; !polls || k < polls; k++) { // all posts of a lane are asked for before the first has come
+    bool got[MOST];
+#pragma unroll
+    for (int i = 0; i < MOST; i++) got[i] = i * 32 >= s.parts.parts || post_get(s.parts, posts, min(i * 32 + lane, s.parts.parts - 1), &v[i]);
+    there = true;
+#pragma unroll
+    for (int i = 0; i < MOST; i++) there = there && got[i];
+    there = __all_sync(~0u, there);
+    if (there) break;
+  }
 #pragma unroll
   for (int i = 0; i < MOST; i++) {
     uint32_t part = i * 32 + lane;
-    v[i] = make_float2(0, 0);
-    bool got = part >= s.parts.parts;
-    for (int k = 0; !got && (!polls || k < polls); k++) got = post_get(s.parts, posts, part, &v[i]);
-    there = there && got;
+    if (part >= s.parts.parts) v[i] = make_float2(0, 0);
     sum += means ? v[i].x * (ring_count(s, part, head) / (float)s.n) : v[i].x;
   }
   sum = warp_sum(sum);
@@ -141,7 +201,7 @@ INLINE bool ring_take(const RingShape &s, bool means, const unsigned long long *
     if (!means) more = ring_higher(more, v[i].y);
   }
   *all = make_float2(sum, means ? warp_sum(more) : lanes_highest(more, 32));
-  return __all_sync(~0u, there);
+  return there;
 }
 
 INLINE Stats warp_stats(Stats s) {
@@ -163,11 +223,6 @@ INLINE float2 ring_part_sum(bool means, const float (*room)[3]) {
   if (has) s.count = room[lane][0], s.mean = room[lane][1], s.squares = room[lane][2];
   s = warp_stats(s);
   return make_float2(s.mean, s.squares);
-}
-
-INLINE uint32_t ring_laps(const RingShape &s) { // rows of this block
-  uint32_t team = ring_team(s);
-  return s.parts.rows > team ? (uint32_t)((s.parts.rows - team - 1) / s.teams) + 1 : 0;
 }
 
 INLINE void ring_collect(const RingShape &s, bool means, RingShared *shared, int in, uint32_t collector) {
@@ -227,14 +282,17 @@ template <class Each> INLINE void ring_see(const RingShape &s, RingShared *share
       int chunk = (k * RING_EACH + i) * ring_threads() + (int)threadIdx.x;
       if (chunk < (int)a.x.chunks) each(slot_chunk(memory, t, i), chunk);
     }
-    if (k < a.again) slot_leave(shared, t);
+    if (k < a.again) {
+      slot_leave(shared, t);
+      if (s.bulk && threadIdx.x % 32 == 0) barrier_arrive_here(&shared->done[t.slot]); // nothing is to be stored of it
+    }
   }
   turn_on(t, a.again, s.slots);
 }
 
-// each(chunk, its number) for those from number `front` on, those in the ring first. All slots are left.
+// each(chunk, its number) for those from number `front` on, those in the ring first, which changes the chunk or writes what becomes of it. All slots are left.
 template <class Each>
-INLINE void ring_give(const RingShape &s, RingShared *shared, const uint4 *memory, const RingPart &a, Turn &t, int front, Each each) {
+INLINE void ring_give(const RingShape &s, RingShared *shared, uint4 *memory, const RingPart &a, Turn &t, int front, Each each) {
   turn_on(t, a.again, s.slots);
   for (int k = 0; k < a.turns; k++, turn_on(t, 1, s.slots)) {
     bool again = k >= a.turns - a.again;
@@ -244,24 +302,21 @@ INLINE void ring_give(const RingShape &s, RingShared *shared, const uint4 *memor
 #pragma unroll
     for (int i = 0; i < RING_EACH; i++)
       if ((turn * RING_EACH + i) * ring_threads() + (int)threadIdx.x < (int)a.x.chunks) v[i] = slot_chunk(memory, t, i);
-    slot_leave(shared, t);
+    if (!s.bulk) slot_leave(shared, t);
 #pragma unroll
     for (int i = 0; i < RING_EACH; i++) {
       int chunk = (turn * RING_EACH + i) * ring_threads() + (int)threadIdx.x;
-      if (chunk >= front && chunk < (int)a.x.chunks) each(v[i], chunk);
+      if (chunk >= front && chunk < (int)a.x.chunks) {
+        each(v[i], chunk);
+        if (s.bulk) memory[(t.slot * RING_EACH + i) * ring_threads() + threadIdx.x] = v[i].v;
+      }
+    }
+    if (s.bulk) {
+      async_fence();
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) barrier_arrive_here(&shared->done[t.slot]);
     }
   }
-}
-
-// The sums of the block's row number `lap`. False: they did not come, and nothing is to be written.
-INLINE bool ring_sums(RingShared *shared, uint32_t lap, float2 *sums) {
-  int at = (int)(lap % RING_READY);
-  barrier_wait(&shared->ready[at], lap / RING_READY & 1);
-  *sums = shared->sums[at];
-  bool there = shared->there[at];
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) barrier_arrive_here(&shared->taken[at]);
-  return there;
 }
 
 // ---- A kernel
@@ -326,9 +381,9 @@ template <class Range> INLINE void ring_last(const RingShape &s, bool means, Rin
 INLINE void ring_begin(const RingShape &s, RingShared *shared) {
   int warps = ring_threads() / 32;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < s.slots; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], warps);
+    for (int i = 0; i < s.slots; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], warps), barrier_init(&shared->done[i], warps);
     for (int i = 0; i < RING_READY; i++)
-      barrier_init(&shared->summed[i], warps), barrier_init(&shared->ready[i], 1), barrier_init(&shared->taken[i], warps);
+      barrier_init(&shared->summed[i], warps), barrier_init(&shared->ready[i], 1), barrier_init(&shared->taken[i], warps + (s.bulk != 0));
     barrier_init_done();
   }
   __syncthreads();
@@ -341,7 +396,8 @@ INLINE bool ring_helps(const RingShape &s, bool means, RingShared *shared, uint4
   int warp = (int)(threadIdx.x / 32) - ring_threads() / 32;
   if (warp < 0) return false;
   if (warp == 0) ring_load(s, shared, memory, in);
-  else ring_collect(s, means, shared, in, (uint32_t)warp - 1);
+  else if (warp == 1) ring_store(s, shared, memory, in);
+  else ring_collect(s, means, shared, in, (uint32_t)warp - 2);
   return true;
 }
 

@@ -4,12 +4,12 @@
 
 #include "parts.h"
 
-enum { RING_SLOTS = 32, RING_PARTS = 288 }; // slots of a block, and parts of a row, at most
+enum { RING_SLOTS = 32, RING_PARTS = 160 }; // slots of a block, and parts of a row, at most
 enum { RING_EACH = 2 };                     // chunks of a slot that a thread has
 enum { RING_READY = 8 };                    // rows whose sums are on their way, at most
-enum { RING_COLLECTORS = 4 };               // warps that wait for sums, for a row each
-// Threads that work, at most, and those beside them: one warp loads.
-enum { RING_THREADS = 512, RING_MORE = 32 * (1 + RING_COLLECTORS) };
+enum { RING_COLLECTORS = 2 };               // warps that wait for sums, for a row each
+// Threads that work, at most, and those beside them: one warp loads, one stores.
+enum { RING_THREADS = 512, RING_MORE = 32 * (2 + RING_COLLECTORS) };
 
 typedef struct RingShape {
   const void *x;
@@ -21,6 +21,7 @@ typedef struct RingShape {
   int32_t slots;    // of a block
   int32_t depth;    // parts that are summed up before the first of them is written
   int32_t remember; // slots of a part that are left in L2 between two reads
+  int32_t bulk;     // the output is written from the slots, by asynchronous copies: it is of the input's type
   int32_t ahead;    // bytes of the next row that are prefetched into L2
 } RingShape;
 

@@ -37,7 +37,7 @@ INLINE void group_sum(const GroupNormParams &p, RingShared *shared, const uint4 
   ring_hand_stats(shared, lap, run_end(r, count * (16 / in) + has_edge));
 }
 
-INLINE void group_put(const GroupNormParams &p, RingShared *shared, const uint4 *memory, float2 *affines, uint64_t row, uint32_t lap, Turn &t, int in, int kind) {
+INLINE void group_put(const GroupNormParams &p, RingShared *shared, uint4 *memory, float2 *affines, uint64_t row, uint32_t lap, Turn &t, int in, int kind) {
   const int per = 16 / in;
   RingPart at = ring_part(p.ring, row, ring_rank(p.ring), in);
   float2 sums;
@@ -49,13 +49,14 @@ INLINE void group_put(const GroupNormParams &p, RingShared *shared, const uint4 
   a.first_end = (int)min(second - at.begin, (int64_t)INT32_MAX);
   int front = !there ? INT32_MAX : ring_rank(p.ring) ? 0 : p.ring.parts.front;
   Channel c = {0, 0, {0, 0}};
-  ring_give(p.ring, shared, memory, at, t, front, [&](Vec v, int chunk) {
+  ring_give(p.ring, shared, memory, at, t, front, [&](Vec &v, int chunk) {
     int column = a.x.head + chunk * per;
     float f[8];
     widen(&v, kind, in, f);
     if (column >= c.end || column < c.end - (int)p.divider32.by) c = channel_of(p, a, column);
     finish_chunk(a, c, per, f, column);
-    put_chunk(p, per, a.y, column, f);
+    if (p.ring.bulk) narrow(&v, kind, in, f);
+    else put_chunk(p, per, a.y, column, f);
   });
   if (there && (int)threadIdx.x < a.x.edges && (!front || (int)threadIdx.x >= a.x.head))
     put_edge(p, a, load_one(a.x.at, span_edge(&a.x, threadIdx.x), kind));

@@ -151,10 +151,8 @@ static int64_t held_of(int64_t s, int in) {
 // Groups of kernels/group_norm/ring.cuh: all blocks share each. False: they are not such.
 static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
-  int64_t k[7] = {
-      512, 1,    4096, 0,
-      24,  1024, 0}; // threads, blocks an SM, KiB of a part, spare, MiB remembered, KiB from, bytes ahead
-  ring_knobs("SOL_GN", k, 7);
+  int64_t k[8] = {512, 1, 32, 1, 24, 1024, 0, 1}; // threads, blocks an SM, KiB of a part, spare, MiB remembered, KiB from, bytes ahead
+  ring_knobs("SOL_GN", k, 8);
   RingShape *r = &p->ring;
   *r = (RingShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = p->n * in, .y_stride = p->n * out};
   if (!p->alike || a->s < 16 / in || p->n * in <= k[5] << 10) return false;
@@ -164,6 +162,7 @@ static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormPar
   if (!bytes || affines > GROUP_NORM_AFFINES) return false;
   p->affines = (int32_t)affines;
   r->ahead = (int32_t)k[6];
+  r->bulk = k[7] && p->x_kind == p->y_kind;
   r->remember = (int32_t)((k[4] << 20) / (r->parts.parts * k[0] * 32));
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
   l->shared = (uint32_t)(bytes + 2 * r->depth * 8 * affines);

@@ -7,7 +7,7 @@
 #include "emu/isa/num_half.h"
 #include "ops/norm_narrow.h"
 #include "ops/parts.h"
-#include "ops/ring.h"
+#include <stdlib.h>
 
 // For rows of up to `chunks` chunks of 16 bytes: the kernel (as an offset from the type's first), chunks per
 // thread, threads per block (0: as many as the row needs), and blocks per row. Chosen by measurement on an
@@ -125,7 +125,6 @@ enum {
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
-  SHARED_RING = RING_SHARED,
   SHARED_SPREAD = 72 << 10 // of which three fit an SM
 };
 enum {
@@ -175,11 +174,16 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
          (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
-// One type throughout, one input, vectors on 16 bytes: rows in shared memory are then read and written 16 bytes at a time.
-static bool is_plain(const NormCall *call, int kind) {
+// One input, vectors of its type and on 16 bytes: rows in shared memory are then read and written by chunks.
+static bool has_plain_vectors(const NormCall *call, int kind) {
   const NormParams *p = &call->p;
-  return !call->fp8 && !p->residual && p->y_kind == kind && p->weight_kind == kind && p->weight &&
-         on_16(p->weight, 0) && (!call->layer || (p->bias && on_16(p->bias, 0)));
+  return !call->fp8 && !p->residual && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
+         (!call->layer || (p->bias && on_16(p->bias, 0)));
+}
+
+// And one type throughout.
+static bool is_plain(const NormCall *call, int kind) {
+  return call->p.y_kind == kind && has_plain_vectors(call, kind);
 }
 
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
@@ -309,30 +313,6 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
   return true;
 }
 
-// Long rows through a ring of shared memory. False: they are not such.
-static bool plan_ring(const SolContext *ctx, const NormCall *call, NormParams *p, int in, int out,
-                      OpsLaunch *l) {
-  int64_t k[5] = {512, 1, 32, 1, 48}; // threads, blocks an SM, KiB of a part, spare, KiB from
-  ring_knobs("SOL_NR", k, 5);
-  int64_t per = 16 / in, vectors = call->layer ? 2 : 1;
-  int kind = ops_kind(call->dtype);
-  bool alike = ((uintptr_t)p->x / (uintptr_t)in - (uintptr_t)p->y / (uintptr_t)out) % (uintptr_t)per == 0 &&
-               (p->x_stride / in - p->y_stride / out) % per == 0;
-  bool plain = p->weight && p->weight_kind == kind && on_16(p->weight, 0) &&
-               (!call->layer || (p->bias && on_16(p->bias, 0)));
-  if (p->residual || p->ids || !alike || !plain || p->n * in < k[4] << 10) return false;
-  if (p->y_kind == KIND_FP8 && p->scaling == NORM_SCALE_BLOCK) return false;
-  RingShape *r = &p->ring;
-  *r = (RingShape){.x = p->x, .y = p->y, .n = p->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
-  if (!ring_shape(ctx, k, (int64_t)p->m, in, out, r, l)) return false;
-  int64_t each = ops_ceil_div(r->parts.length * in, 16) + 1,
-          bytes = ring_slots(k, in, vectors * each * 16, r);
-  p->ring_vectors = bytes / (r->parts.length * in) >= 2 ? (int32_t)each : 0;
-  if (!p->ring_vectors) bytes = ring_slots(k, in, 0, r);
-  l->shared = (uint32_t)(bytes + p->ring_vectors * vectors * 16);
-  return true;
-}
-
 // How many rows a block has, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last should end
 // together.
 static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
@@ -407,14 +387,11 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
-  l.kernel = call->fp8 + type * PER_TYPE + NORM_f_ring;
-  if (clusters &&
-      (!rule || rule->kernel == NORM_f_striped3 || rule->kernel == NORM_f_any3 ||
-       rule->kernel == NORM_f_any4 || rule->kernel >= NORM_ODD_f_warp) &&
-      plan_ring(ctx, call, p, (int)in, (int)out, &l))
-    return ops_launch(ctx, def, &l, stream);
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
-  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= SPREAD_CLUSTER && is_plain(call, kind))) {
+  const char *sp = getenv("SOL_SP");
+  int least_cluster = p->y_kind == kind || !sp ? SPREAD_CLUSTER : atoi(sp);
+  if (!rule ||
+      (rule->kernel == NORM_f_striped3 && rule->cluster >= least_cluster && has_plain_vectors(call, kind))) {
     if (clusters && plan_spread(ctx, p, (int)in, (int)out, &l)) return ops_launch(ctx, def, &l, stream);
     l.shared = 0;
   }

@@ -7,7 +7,7 @@
 #include "kernels/ring.h"
 #include "ops/parts.h"
 
-enum { RING_SHARED = (227 << 10) - (3 << 10) }; // of a block, beside what the kernel has of its own
+enum { RING_SHARED = (227 << 10) - (4 << 10) }; // of a block, beside what the kernel has of its own
 
 // Parts of a row: of about `piece` bytes, and so many that few blocks are left when the GPU's are dealt to teams; or all blocks.
 static inline int64_t ring_parts(int64_t blocks, int64_t bytes, int64_t piece) {
