@@ -250,6 +250,7 @@ GROUP_NORM(4)
 GROUP_PARTS(h, 2, KIND_FP16)
 GROUP_PARTS(b, 2, KIND_BF16)
 GROUP_PARTS(f, 4, KIND_FP32)
+// What parts do not hold: where there are asynchronous copies.
 #define GROUP_RING(name, in, kind)                                                                            \
   KERNEL __launch_bounds__(RING_THREADS + RING_MORE, 1) sol_group_norm_##name##_ring(                         \
       const __grid_constant__ GroupNormParams p) {                                                           \

@@ -148,24 +148,23 @@ static int64_t held_of(int64_t s, int in) {
   return (turns_of(cpu_min(most / s + 3, GROUP_NORM_AFFINES)) + GROUP_NORM_OWN) * TURN - 1024;
 }
 
-// Groups of kernels/group_norm/ring.cuh: all blocks share each. False: they are not such.
+// Groups of kernels/group_norm/group_ring.cuh: all blocks share each. False: parts hold them, or they are not such.
 static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
-  int64_t k[8] = {512, 1, 32, 1, 24, 1024, 0, 1}; // threads, blocks an SM, KiB of a part, spare, MiB remembered, KiB from, bytes ahead
-  ring_knobs("SOL_GN", k, 8);
   RingShape *r = &p->ring;
-  *r = (RingShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = p->n * in, .y_stride = p->n * out};
-  if (!p->alike || a->s < 16 / in || p->n * in <= k[5] << 10) return false;
-  if (!ring_shape(ctx, k, a->batch * a->groups, in, out, r, l)) return false;
+  *r = (RingShape){.x = a->x,
+                   .y = a->y,
+                   .n = p->n,
+                   .x_stride = p->n * in,
+                   .y_stride = p->n * out,
+                   .bulk = p->x_kind == p->y_kind};
+  if (!p->alike || a->s < 16 / in || parts_held(ctx, p->n * in, held_of(a->s, in))) return false;
+  if (!ring_shape(ctx, a->batch * a->groups, in, out, r, l)) return false;
   int64_t affines = (r->parts.length + 32 / in) / a->s + 2;
-  int64_t bytes = ring_slots(k, in, 2 * 3 * 8 * affines, r);
-  if (!bytes || affines > GROUP_NORM_AFFINES) return false;
+  if (affines > GROUP_NORM_AFFINES) return false;
   p->affines = (int32_t)affines;
-  r->ahead = (int32_t)k[6];
-  r->bulk = k[7] && p->x_kind == p->y_kind;
-  r->remember = (int32_t)((k[4] << 20) / (r->parts.parts * k[0] * 32));
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
-  l->shared = (uint32_t)(bytes + 2 * r->depth * 8 * affines);
+  l->shared = (uint32_t)(ring_slots(in, 2 * RING_DEPTH * 8 * affines, r) + 2 * r->depth * 8 * affines);
   l->kernel = p->x_kind == KIND_FP32 ? RING_F : p->x_kind == KIND_FP16 ? RING_H : RING_B;
   return true;
 }
@@ -248,11 +247,11 @@ static void cost(const void *args, SolOpArgs *op) {
 }
 
 // Batch, channels, elements of a channel, groups: a channel to an element, several to a vector, one to a cluster; groups over the whole GPU, the last longer
-// than its shared memory in fp32.
+// than parts hold in fp32: a ring's.
 static const int64_t shapes[][4] = {{1, 1, 1, 1},     {2, 6, 1, 3},      {3, 8, 5, 2},     {2, 32, 49, 8},
                                     {1, 4, 1000, 2},  {2, 64, 64, 4},    {1, 2, 9001, 1},  {1, 3, 200001, 1},
                                     {0, 4, 4, 2},     {2, 4, 0, 2},      {3, 6, 1301, 2},  {2, 2, 70001, 1},
-                                    {1, 50, 1999, 1}, {2, 3, 400003, 1}, {1, 5, 900001, 1}};
+                                    {1, 50, 1999, 1}, {2, 3, 400003, 1}, {1, 5, 1300001, 1}};
 static const int64_t bench[][4] = {{2, 320, 4096, 32},  {2, 1280, 256, 32},   {8, 320, 16384, 32},
                                    {4, 512, 65536, 32}, {2, 256, 262144, 32}, {64, 64, 3136, 16}};
 

@@ -2,55 +2,39 @@
 #ifndef SOL_OPS_RING_H
 #define SOL_OPS_RING_H
 
-#include <stdlib.h>
-
 #include "kernels/ring.h"
 #include "ops/parts.h"
 
-enum { RING_SHARED = (227 << 10) - (4 << 10) }; // of a block, beside what the kernel has of its own
+enum { RING_SHARED = (227 << 10) - (4 << 10) };     // of a block, beside what the kernel has of its own
+enum { RING_TURN = RING_THREADS * 16 * RING_EACH }; // bytes of a slot
+enum { RING_L2 = 24 << 20 };                        // bytes of a row that should stay in L2 between two reads
+enum { RING_POLLS = 4096 };                         // some milliseconds: a part that is given up costs more
+enum { RING_DEPTH = 3 }; // parts that are summed up before the first is written, at most
 
-// Parts of a row: of about `piece` bytes, and so many that few blocks are left when the GPU's are dealt to teams; or all blocks.
-static inline int64_t ring_parts(int64_t blocks, int64_t bytes, int64_t piece) {
-  int64_t least = ops_ceil_div(bytes, piece), best = least;
-  if (blocks > RING_PARTS) blocks = RING_PARTS;
-  if (2 * least > blocks) return blocks;
-  for (int64_t parts = least; parts <= least + least / 3; parts++)
-    if (blocks / parts * parts > blocks / best * best) best = parts;
-  return best;
-}
-
-// knobs: threads, blocks an SM, KiB of a part, spare
-static inline void ring_knobs(const char *name, int64_t *k, int count) {
-  const char *env = getenv(name);
-  for (int i = 0; env && *env && i < count; i++) k[i] = strtoll(env, (char **)&env, 10), env += *env == ',';
-}
-
-// Fills r, whose tensors are given, for `rows` rows of elements of `in` bytes, to `out`, and the launch. besides: bytes of shared memory that a part
-// needs for each that it has, in all and for each row that is under way. False: they are not such rows.
-static inline bool ring_shape(const SolContext *ctx, const int64_t *k, int64_t rows, int in, int out,
-                              RingShape *r, OpsLaunch *l) {
+// Fills r, whose tensors are given, for `rows` rows of elements of `in` bytes, to `out`, and the launch: all blocks but one share each row. `besides`:
+// bytes of shared memory that are not slots. False: this GPU has no such kernels, or rows are not such.
+static inline bool ring_shape(const SolContext *ctx, int64_t rows, int in, int out, RingShape *r,
+                              OpsLaunch *l) {
   int64_t per = 16 / in, blocks = ctx->sms - 1;
-  if (ctx->cc < 90 || k[1] == 0 || blocks < 1 || r->x == r->y) return false;
-  r->parts = parts_shape(r->y, rows, r->n, in, out, ring_parts(blocks, r->n * in, k[2] << 10));
+  if (ctx->cc < 90 || blocks < 1 || r->x == r->y) return false;
+  r->parts = parts_shape(r->y, rows, r->n, in, out, blocks < RING_PARTS ? blocks : RING_PARTS);
   r->parts.front = (int32_t)ops_ceil_div(16 + 24 * r->parts.parts, per * out);
-  if (r->parts.front * per > r->parts.length - per) return false;
-  r->parts.polls = 4096; // some milliseconds: a part that is given up costs more
-  r->teams = (uint32_t)(blocks / r->parts.parts);
-  l->block = (uint32_t)k[0] + RING_MORE;
-  l->grid[0] = (uint32_t)blocks + 1;
-  l->cluster = 1;
-  return true;
+  r->parts.polls = RING_POLLS;
+  r->teams = 1;
+  l->block = RING_THREADS + RING_MORE;
+  l->grid[0] = r->parts.parts + 1;
+  return r->parts.front * per <= r->parts.length - per;
 }
 
-// Slots in what is left of the shared memory, beside `besides` bytes. Returns the bytes of slots, 0: too few.
-static inline int64_t ring_slots(const int64_t *k, int in, int64_t besides, RingShape *r) {
-  int64_t turn = k[0] * 16 * RING_EACH, need = ops_ceil_div(r->parts.length * in + 32, turn);
-  int64_t slots = (RING_SHARED - besides) / turn, depth;
-  if (slots < 3) return 0;
-  r->slots = (int32_t)(slots < RING_SLOTS ? slots : RING_SLOTS);
-  depth = r->slots / need - k[3];
-  r->depth = (int32_t)(depth < 1 ? 1 : depth > 3 ? 3 : depth);
-  return r->slots * turn;
+// Slots in what is left of the shared memory beside `besides` bytes. Returns their bytes.
+static inline int64_t ring_slots(int in, int64_t besides, RingShape *r) {
+  int64_t need = ops_ceil_div(r->parts.length * in + 32, RING_TURN),
+          slots = (RING_SHARED - besides) / RING_TURN;
+  int64_t depth = slots / need - 1; // one more is being loaded
+  r->slots = (int32_t)slots;
+  r->depth = (int32_t)(depth < 1 ? 1 : depth > RING_DEPTH ? RING_DEPTH : depth);
+  r->remember = (int32_t)(RING_L2 / (r->parts.parts * RING_TURN));
+  return slots * RING_TURN;
 }
 
 #endif
