@@ -11,8 +11,8 @@ enum { RING_L2 = 24 << 20 };                        // bytes of a row that shoul
 enum { RING_POLLS = 4096 };                         // some milliseconds: a part that is given up costs more
 enum { RING_DEPTH = 3 }; // parts that are summed up before the first is written, at most
 
-// Fills r, whose tensors are given, for `rows` rows of elements of `in` bytes, to `out`, and the launch: all blocks but one share each row. `besides`:
-// bytes of shared memory that are not slots. False: this GPU has no such kernels, or rows are not such.
+// Fills r, whose tensors are given, for `rows` rows of elements of `in` bytes, to `out`, and the launch: all blocks but one share each row. False: this
+// GPU has no such kernels, or rows are not such.
 static inline bool ring_shape(const SolContext *ctx, int64_t rows, int in, int out, RingShape *r,
                               OpsLaunch *l) {
   int64_t per = 16 / in, blocks = ctx->sms - 1;
