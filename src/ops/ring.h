@@ -16,7 +16,8 @@ enum { RING_DEPTH = 3 }; // parts that are summed up before the first is written
 static inline bool ring_shape(const SolContext *ctx, int64_t rows, int in, int out, RingShape *r,
                               OpsLaunch *l) {
   int64_t per = 16 / in, blocks = ctx->sms - 1;
-  if (ctx->cc < 90 || blocks < 1 || r->x == r->y) return false;
+  bool has_shared = ctx->cc >= 90 && ctx->cc < 120; // 12.x: 99 KiB a block
+  if (!has_shared || blocks < 1 || r->x == r->y) return false;
   r->parts = parts_shape(r->y, rows, r->n, in, out, blocks < RING_PARTS ? blocks : RING_PARTS);
   r->parts.front = (int32_t)ops_ceil_div(16 + 24 * r->parts.parts, per * out);
   r->parts.polls = RING_POLLS;
