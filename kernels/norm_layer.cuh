@@ -342,12 +342,13 @@ INLINE void layer_any(NormKernel c, const NormParams *p) {
   begin_kernel();
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
   any_shift(c, p, &s, r);
-  // Striped: most warps are wholly within the row and skip the bounds checks.
+  // Striped: most warps are wholly within the row and skip the bounds checks. Not of 16-bit types: both ways do not fit the registers, and
+  // most such rows are layer_rows' or norm_ring's.
   NormPlace inner = s;
   inner.all = true;
-  bool within = c.striped && c.chunks > 1 && layer_within(c, s);
-  // All of the row's type, nothing left out.
-  bool plain = c.striped && p->weight && p->bias && p->weight_kind == c.kind && p->y_kind == c.kind;
+  bool within = c.striped && c.chunks > 1 && norm_bytes(c) == 4 && layer_within(c, s);
+  // All of the row's type, nothing left out. In fp16 that would spill.
+  bool plain = c.striped && c.kind != KIND_FP16 && p->weight && p->bias && p->weight_kind == c.kind && p->y_kind == c.kind;
   bool words = any_by_words(c, s, (const char *)p->weight) && any_by_words(c, s, (const char *)p->bias);
   Vec v[8], w[8], b[8];
   if (within) any_take(c, inner, r, v);

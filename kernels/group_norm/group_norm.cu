@@ -7,6 +7,7 @@
 
 #include "held.cuh"
 #include "pieces.cuh"
+#include "group_ring.cuh"
 
 INLINE Stats stats_join(Stats a, Stats b) {
   Stats s;
@@ -249,3 +250,16 @@ GROUP_NORM(4)
 GROUP_PARTS(h, 2, KIND_FP16)
 GROUP_PARTS(b, 2, KIND_BF16)
 GROUP_PARTS(f, 4, KIND_FP32)
+// What parts do not hold: where there are asynchronous copies.
+#define GROUP_RING(name, in, kind)                                                                            \
+  KERNEL __launch_bounds__(RING_THREADS + RING_MORE, 1) sol_group_norm_##name##_ring(                         \
+      const __grid_constant__ GroupNormParams p) {                                                           \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ RingShared shared;                                                                            \
+    group_ring(p, in, kind, &shared, memory);                                                                \
+  }
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+GROUP_RING(h, 2, KIND_FP16)
+GROUP_RING(b, 2, KIND_BF16)
+GROUP_RING(f, 4, KIND_FP32)
+#endif

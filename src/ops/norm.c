@@ -106,7 +106,9 @@ enum {
   SPLIT_CHUNKS = 512, // rows longer than this get several blocks,
   SPLIT_BLOCKS = 64,  // if those are no more than this in all
   TINY_CHUNKS = 1,    // shorter rows would leave most of the lanes that share them idle
-  SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there
+  SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there;
+  SPREAD_CAST = 16,   // the same of rows to another type,
+  SPREAD_LAYER = 2,   // and of layernorm's, whose vectors and words are many single accesses there
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -173,11 +175,22 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
          (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
-// One type throughout, one input, vectors on 16 bytes: rows in shared memory are then read and written 16 bytes at a time.
-static bool is_plain(const NormCall *call, int kind) {
+// One input, vectors of its type and on 16 bytes: rows in shared memory are then read and written by chunks.
+static bool has_plain_vectors(const NormCall *call, int kind) {
   const NormParams *p = &call->p;
-  return !call->fp8 && !p->residual && p->y_kind == kind && p->weight_kind == kind && p->weight &&
-         on_16(p->weight, 0) && (!call->layer || (p->bias && on_16(p->bias, 0)));
+  return !call->fp8 && !p->residual && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
+         (!call->layer || (p->bias && on_16(p->bias, 0)));
+}
+
+// And one type throughout.
+static bool is_plain(const NormCall *call, int kind) {
+  return call->p.y_kind == kind && has_plain_vectors(call, kind);
+}
+
+// From how many blocks of a cluster on rows in registers are slower than in shared memory (measured).
+static int spread_cluster(const NormCall *call, int kind) {
+  if (call->p.y_kind == kind) return SPREAD_CLUSTER;
+  return call->layer ? SPREAD_LAYER : SPREAD_CAST;
 }
 
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
@@ -382,7 +395,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
-  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= SPREAD_CLUSTER && is_plain(call, kind))) {
+  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= spread_cluster(call, kind) &&
+                has_plain_vectors(call, kind))) {
     if (clusters && plan_spread(ctx, p, (int)in, (int)out, &l)) return ops_launch(ctx, def, &l, stream);
     l.shared = 0;
   }
