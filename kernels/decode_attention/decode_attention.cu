@@ -5,6 +5,7 @@
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "decode_attention/decode_attention_few.cuh"
 #include "decode_attention/decode_attention_latent.cuh"
+#include "decode_attention/decode_attention_ring.cuh"
 #endif
 
 #if __CUDA_ARCH__ >= 800
@@ -24,7 +25,14 @@
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #define FEW(kind)  DECODE(few_##kind, 256, 1, DecodeFew<kind>)
 #define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
+#define RING(kind, fp8, d, tiles, keys, warps, blocks)                                                        \
+  KERNEL __launch_bounds__(warps * 32 + 32, blocks)                                                            \
+      sol_decode_attention_ring_##kind##_##fp8##_##d##_##tiles##_##keys##_##warps(const __grid_constant__ DecodeRingParams p) { \
+    let_successor_start();                                                                                   \
+    DecodeRing<kind, fp8, d, tiles, keys, warps, blocks>::run(p);                                            \
+  }
 #else
+#define RING(...)
 #define FEW(kind)
 #define WIDE(kind)
 #endif

@@ -25,6 +25,15 @@ typedef struct DecodeParams {
   float scale, soft_cap, v_scale;
 } DecodeParams;
 
+// A CUtensorMap of five dimensions: up to 128 bytes of a head, tokens of a page, such parts of a head, heads, pages.
+typedef struct __attribute__((aligned(64))) DecodeMap {
+  uint64_t words[16];
+} DecodeMap;
+typedef struct DecodeRingParams {
+  DecodeMap k, v;
+  DecodeParams all;
+} DecodeRingParams;
+
 #define DECODE_SLOTS   8 // warps that may add up a head's parts
 #define DECODE_THREADS 128
 #define DECODE_ROWS 16       // heads of a tile
@@ -40,6 +49,14 @@ typedef struct DecodeParams {
 // the parts are; the sequences' parts.
 #define DECODE_HEADS_SHARED(tiles, d, warps, places)                                                         \
   (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
+// Blocks with a ring of tiles of `keys` tokens: what warps keep at a part's end, the sequences' parts; as many tiles as there is room for.
+#define DECODE_RING_KEPT(tiles, d, warps) (8 * (tiles) * (warps) * ((d) + 6) * 4 + (DECODE_SEQUENCES + 16) * 4)
+#define DECODE_RING_STAGE(d, keys, bytes) (2 * (keys) * (d) * (bytes) + 20)
+#define DECODE_RING_STAGES(tiles, d, keys, bytes, warps, blocks)                                             \
+  (((228 / (blocks)-1) * 1024 - DECODE_RING_KEPT(tiles, d, warps) - 64) / DECODE_RING_STAGE(d, keys, bytes))
+#define DECODE_RING_SHARED(tiles, d, keys, bytes, warps, blocks)                                             \
+  (DECODE_RING_STAGES(tiles, d, keys, bytes, warps, blocks) * DECODE_RING_STAGE(d, keys, bytes) +            \
+   DECODE_RING_KEPT(tiles, d, warps) + 64)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \
