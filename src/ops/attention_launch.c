@@ -1,11 +1,13 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
+#include <stdlib.h>
 
 #include "ops/attention_parts.h"
 
 const char *const attention_kernels[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         "sol_attention_tiled_" #kind "_" #d,
 #define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
+#define PAIR(kind, d)          "sol_attention_pair_" #kind "_" #d,
 #define MMA(kind, d)           "sol_attention_" #kind "_" #d,
 #include "kernels/attention/attention.def"
 };
@@ -13,11 +15,12 @@ const char *const attention_kernels[ATTENTION_KERNELS] = {
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         ATTENTION_TILED_SHARED(d),
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
+#define PAIR(kind, d)          ATTENTION_PAIR_SHARED,
 #define MMA(kind, d)           ATTENTION_SHARED(d),
 #include "kernels/attention/attention.def"
 };
 
-typedef enum Family { MMA_SYNC, TILED_WGMMA, BRIEF_WGMMA, BRIEF_OF_TWO } Family; // brief: tiles of 64, of 128
+typedef enum Family { MMA_SYNC, TILED_WGMMA, BRIEF_WGMMA, BRIEF_OF_TWO, PAIR_WGMMA } Family; // brief: tiles of 64, of 128
 typedef struct Variant {
   int kind;
   Family family;
@@ -26,6 +29,7 @@ typedef struct Variant {
 static const Variant variants[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         {kind, TILED_WGMMA, d},
 #define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
+#define PAIR(kind, d)          {kind, PAIR_WGMMA, d},
 #define MMA(kind, d)           {kind, MMA_SYNC, d},
 #include "kernels/attention/attention.def"
 };
@@ -232,11 +236,29 @@ static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves
                       stream);
 }
 
+// Rows of tiles that have all keys their queries see, in slots of which there is room for more than one tile's; 0: none.
+static int pair_rows(const SolAttention *a) {
+  int64_t most = a->queries > a->keys ? a->queries : a->keys;
+  if (a->d < 128 || !getenv("SOL_PAIR") || !brief_span(a, 2 * ATTENTION_BRIEF_ROWS)) return 0;
+  return most < 2 * ATTENTION_BRIEF_ROWS ? (int)ops_ceil_div(most, 16) * 16 : 2 * ATTENTION_BRIEF_ROWS;
+}
+
+static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int box, SolStream stream) {
+  int64_t span = brief_span(a, box), slots = (ATTENTION_PAIR_SHARED - 1024) / (box * a->d * 2);
+  AttentionTiledParams p = {.all = attention_params(a), .span = (int)span, .rows = (int)ops_ceil_div(a->queries, span), .box = box};
+  p.slots = (int)(slots < ATTENTION_PAIR_SLOTS ? slots : ATTENTION_PAIR_SLOTS);
+  p.all.pack = 1, p.all.tiles = p.rows * a->heads * a->batch;
+  SolStatus status = make_maps(ctx, a, box, box, &p);
+  if (status) return status;
+  return launch_wgmma(ctx, kernel_for(a, PAIR_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_PAIR_THREADS, stream);
+}
+
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
   int tiled = kernel_for(&a, TILED_WGMMA);
   bool wgmma = ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
+  if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
   return launch_mma(ctx, &a, stream);
 }
