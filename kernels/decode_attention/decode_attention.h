@@ -49,14 +49,14 @@ typedef struct DecodeRingParams {
 // the parts are; the sequences' parts.
 #define DECODE_HEADS_SHARED(tiles, d, warps, places)                                                         \
   (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
-// Blocks with a ring of tiles of `keys` tokens: what warps keep at a part's end, the sequences' parts; as many tiles as there is room for.
-#define DECODE_RING_KEPT(tiles, d, warps) (8 * (tiles) * (warps) * ((d) + 6) * 4 + (DECODE_SEQUENCES + 16) * 4)
-#define DECODE_RING_STAGE(d, keys, bytes) (2 * (keys) * (d) * (bytes) + 20)
-#define DECODE_RING_STAGES(tiles, d, keys, bytes, warps, blocks)                                             \
-  (((228 / (blocks)-1) * 1024 - DECODE_RING_KEPT(tiles, d, warps) - 64) / DECODE_RING_STAGE(d, keys, bytes))
-#define DECODE_RING_SHARED(tiles, d, keys, bytes, warps, blocks)                                             \
-  (DECODE_RING_STAGES(tiles, d, keys, bytes, warps, blocks) * DECODE_RING_STAGE(d, keys, bytes) +            \
-   DECODE_RING_KEPT(tiles, d, warps) + 64)
+// Blocks whose warps have rings of tiles of `keys` tokens, one block an SM: tiles of a warp's ring, as many as there is room for beside what warps
+// keep at a part's end and the sequences' parts.
+#define DECODE_RING_KEPT(tiles, d, warps) (8 * (tiles) * (warps) * ((d) + 6) * 4 + (DECODE_SEQUENCES + (warps)) * 4)
+#define DECODE_RING_TILE(d, keys, bytes)  (2 * (keys) * (d) * (bytes) + 20)
+#define DECODE_RING_DEPTH(tiles, d, keys, bytes, warps)                                                      \
+  ((227 * 1024 - DECODE_RING_KEPT(tiles, d, warps)) / (DECODE_RING_TILE(d, keys, bytes) * (warps)))
+#define DECODE_RING_SHARED(tiles, d, keys, bytes, warps)                                                     \
+  (DECODE_RING_DEPTH(tiles, d, keys, bytes, warps) * (warps)*DECODE_RING_TILE(d, keys, bytes) + DECODE_RING_KEPT(tiles, d, warps))
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

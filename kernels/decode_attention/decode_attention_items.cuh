@@ -40,12 +40,12 @@ INLINE int decode_parts(const DecodeParams &p, int length) {
   return max((length - decode_seen_from(p, length) + part - 1) / part, 1);
 }
 
-// Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES + 1 of them, after which there is
+// Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES of them, after which there is
 // room for the warps' sums. The first THREADS of the block count. Returns the sum of all.
 template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count) {
   enum { EACH = DECODE_SEQUENCES / THREADS };
   bool counts = threadIdx.x < THREADS;
-  int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES + 1;
+  int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES;
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
     int b = threadIdx.x * EACH + i;
@@ -69,7 +69,6 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
 #pragma unroll
   for (int i = 0; i < EACH; i++)
     if (counts) before[threadIdx.x * EACH + i] = at + mine[i];
-  if (threadIdx.x == 0) before[DECODE_SEQUENCES] = all;
   __syncthreads();
   return all;
 }

@@ -1,6 +1,9 @@
-// Decode attention for heads of 64, 128 and 256 on sm_90a. One warp copies: tiles of KEYS tokens into a ring in shared memory, by tensor
-// copies of 16 tokens, which never lie in two pages; it goes on to the next item while the others are still at this one. WARPS warps have every
+// Decode attention for heads of 64, 128 and 256 on sm_90a. One warp copies: tiles of KEYS tokens into shared memory, by tensor copies of
+// 16 tokens, which never lie in two pages; it goes on to the next item while the others are still at this one. WARPS warps have every
 // WARPS-th tile of an item each, and at its end leave their sums in shared memory, where they are added up.
+//
+// Each warp has a ring of its own. In one ring for all a warp could come to a place whose tile before, another warp's, has not arrived: the
+// barrier would be two phases behind what the warp waits for, which looks the same as done.
 //
 // The products are those of decode_attention_warps.cuh: scores are K Q^T, 16 tokens by 8 heads, and O^T is V^T P^T, K and V by ldmatrix.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_RING_CUH
@@ -17,7 +20,7 @@ INLINE void tensor_load_5d(void *to, const void *map, uint64_t *bar, int x, int 
       : "memory");
 }
 
-template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> struct DecodeRing {
+template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct DecodeRing {
   typedef DecodeWarps<KIND, FP8, D, TILES, KEYS, WARPS, 1> Base;
   typedef typename Base::Kept Kept;
   typedef typename Base::State State;
@@ -32,7 +35,8 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> 
     HEADS = TILES * 8,
     STEPS = FP8 ? 2 : 1, // products of what ldmatrix brings
     AHEAD = D < 256,     // queries of the next item are loaded ahead: there are registers for them
-    STAGES = DECODE_RING_STAGES(TILES, D, KEYS, Base::BYTES, WARPS, BLOCKS)
+    DEPTH = DECODE_RING_DEPTH(TILES, D, KEYS, Base::BYTES, WARPS),
+    STAGES = DEPTH * WARPS
   };
   static constexpr uint32_t ALL = Base::ALL;
   struct Shared {
@@ -40,7 +44,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> 
     Kept kept;
     uint64_t full[STAGES], empty[STAGES];
     uint32_t there[STAGES]; // a bit for each token
-    int before[DECODE_SEQUENCES + 16];
+    int before[DECODE_SEQUENCES + WARPS];
   };
 
   // Where 16 bytes number `piece` of a token are in a copy of 16.
@@ -71,7 +75,8 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> 
     return x;
   }
 
-  static __device__ __forceinline__ void copy_items(Shared *s, const DecodePlan &plan, const DecodeRingParams &p, uint32_t &tile) {
+  // count: of the lane's warp, tiles so far.
+  static __device__ __forceinline__ void copy_items(Shared *s, const DecodePlan &plan, const DecodeRingParams &p, uint32_t &count) {
     int lane = threadIdx.x % 32;
     DecodeItem ahead = decode_find(plan, p.all, plan.begin);
     Batch next = look_up(plan, p.all, &ahead);
@@ -81,11 +86,14 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> 
       if (more) next = look_up(plan, p.all, &ahead);
       bool good = x.place.there && (unsigned)x.place.page < (unsigned)p.all.pages;
       uint32_t copied = __ballot_sync(~0u, good), there = good ? x.there : 0;
-      for (int i = 0; i < x.copies; i += GROUPS, tile++) {
-        int stage = tile % STAGES;
-        uint32_t all = __shfl_sync(~0u, there, i), now = copied >> i & ((1 << GROUPS) - 1);
+      for (int i = 0; i < x.copies; i += GROUPS) {
+        static_assert(32 / GROUPS % WARPS == 0, "each lookup begins with the first warp's tile");
+        int warp = i / GROUPS % WARPS;
+        uint32_t before = __shfl_sync(~0u, count, warp), all = __shfl_sync(~0u, there, i), now = copied >> i & ((1 << GROUPS) - 1);
         if (GROUPS == 2) all |= __shfl_sync(~0u, there, i + 1) << 16;
-        barrier_wait(&s->empty[stage], tile / STAGES + 1 & 1);
+        int stage = warp * DEPTH + before % DEPTH;
+        count += lane == warp;
+        barrier_wait(&s->empty[stage], before / DEPTH + 1 & 1);
         if (lane == i) {
           s->there[stage] = all;
           barrier_expect(&s->full[stage], __popc(now) * 2 * BOX);
@@ -213,7 +221,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> 
       }
   }
 
-  static __device__ __forceinline__ void attend_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, uint32_t &first) {
+  static __device__ __forceinline__ void attend_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, uint32_t &count) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     DecodeItem now = decode_find(plan, p, plan.begin);
@@ -225,11 +233,10 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> 
       if (AHEAD && next.index < plan.end) load_queries(ahead, p, next);
       State x;
       Base::start(&x);
-      uint32_t tiles = (uint32_t)(now.to - (now.key & -16) + KEYS - 1) / KEYS;
-      for (uint32_t tile = first + warp; tile < first + tiles; tile += WARPS) {
-        int stage = tile % STAGES;
+      for (int key = (now.key & -16) + warp * KEYS; key < now.to; key += WARPS * KEYS, count++) {
+        int stage = warp * DEPTH + count % DEPTH;
         Scores scores;
-        barrier_wait(&s->full[stage], tile / STAGES & 1);
+        barrier_wait(&s->full[stage], count / DEPTH & 1);
         uint32_t there = s->there[stage];
         if (there != ALL) clear_others(s->stage[stage][0][0], there);
         multiply_keys(scores, q, shared_address(s->stage[stage][0]));
@@ -239,7 +246,6 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> 
         __syncwarp();
         if (lane == 0) barrier_arrive(&s->empty[stage], 0);
       }
-      first += tiles;
       named_sync(1, WARPS * 32); // what was kept before has been added up
       keep(&s->kept, x, min(p.group - now.tile * HEADS, HEADS));
       named_sync(1, WARPS * 32);
@@ -254,17 +260,17 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int BLOCKS> 
   static __device__ __forceinline__ void run(const DecodeRingParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(sizeof(Shared) <= DECODE_RING_SHARED(TILES, D, KEYS, Base::BYTES, WARPS, BLOCKS) && STAGES >= 4, "as the launcher has it");
+    static_assert(sizeof(Shared) == DECODE_RING_SHARED(TILES, D, KEYS, Base::BYTES, WARPS) && DEPTH, "as the launcher has it");
     for (int i = threadIdx.x; i < STAGES; i += THREADS) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 1);
     barrier_init_done();
     decode_hint<WARPS * 32>(s->before, p.all, ROW);
     wait_for_predecessor();
-    uint32_t tile = 0;
+    uint32_t count = 0;
     for (int first = 0; first < p.all.batch; first += DECODE_SEQUENCES) {
       DecodePlan plan = decode_plan<WARPS * 32>(s->before, p.all, first);
       if (plan.begin < plan.end) {
-        if (threadIdx.x < WARPS * 32) attend_items(s, plan, p.all, tile);
-        else copy_items(s, plan, p, tile);
+        if (threadIdx.x < WARPS * 32) attend_items(s, plan, p.all, count);
+        else copy_items(s, plan, p, count);
       }
       __syncthreads();
     }

@@ -11,7 +11,7 @@ const char *const decode_kernels[DECODE_KERNELS] = {
 #define MANY(kind, fp8)   "sol_decode_attention_many_" #kind "_" #fp8,
 #define FEW(kind)         "sol_decode_attention_few_" #kind,
 #define WIDE(kind)        "sol_decode_attention_wide_" #kind,
-#define RING(kind, fp8, d, tiles, keys, warps, blocks)                                                       \
+#define RING(kind, fp8, d, tiles, keys, warps)                                                       \
   "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d "_" #tiles "_" #keys "_" #warps,
 #define COMBINE(v)        "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
@@ -23,8 +23,8 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 #define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
 #define FEW(kind)                                               DECODE_FEW_SHARED,
 #define WIDE(kind)                                              DECODE_WIDE_SHARED,
-#define RING(kind, fp8, d, tiles, keys, warps, blocks)                                                       \
-  DECODE_RING_SHARED(tiles, d, keys, 2 - (fp8), warps, blocks),
+#define RING(kind, fp8, d, tiles, keys, warps)                                                       \
+  DECODE_RING_SHARED(tiles, d, keys, 2 - (fp8), warps),
 #define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -43,8 +43,8 @@ static const Variant variants[DECODE_KERNELS] = {
   {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1, 64, false},
 #define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, false},
 #define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, false}, // d 0: not by shape alone
-#define RING(kind, fp8, d, tiles, keys, warps, blocks)                                                       \
-  {kind, fp8, d, d, 8 * (tiles), (warps)*32 + 32, blocks, (keys) * (warps), true},
+#define RING(kind, fp8, d, tiles, keys, warps)                                                       \
+  {kind, fp8, d, d, 8 * (tiles), (warps)*32 + 32, 1, (keys) * (warps), true},
 #define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, false},
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -66,13 +66,18 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
   const char *ring = getenv("SOL_RING");
   for (int i = 0; i < DECODE_KERNELS && ring && can_ring(ctx, a); i++) {
     const Variant *v = &variants[i];
-    if (v->ring && v->kind == kind && v->fp8 == fp8 && v->d == a->d && v->rows >= a->heads / a->kv_heads &&
-        (v->step == atoi(ring) || a->d != 128 || fp8))
-      return i;
+    if (!v->ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d) continue;
+    if (atoi(ring) == 32 && v->threads != 160) continue;
+    last = i;
+    if (atoi(ring) == 16 && kind == KIND_BF16 + 0 && v->threads == 160 && a->d != 256 && v->rows == 8) continue;
+    if (atoi(ring) == 16 && fp8 && v->threads == 160 && a->d != 256 && v->rows == 8) continue;
+    if (v->rows >= a->heads / a->kv_heads) return i;
   }
+  if (last) return last;
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
-    if (v->ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d) continue;
+    if (v->ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d || !ops_has_kernel(ctx, &ops_decode_attention, i))
+      continue;
     last = i;
     if (v->rows >= a->heads / a->kv_heads) break;
   }
@@ -110,6 +115,8 @@ static bool has_sm_alone(const SolDecodeAttention *a) {
 static Lengths lengths_of(const SolDecodeAttention *a) {
   int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
   int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
+  if (getenv("SOL_LOW")) low = 1 << atoi(getenv("SOL_LOW"));
+  if (getenv("SOL_MOST")) most = 1 << atoi(getenv("SOL_MOST"));
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens};
