@@ -41,7 +41,7 @@
 #define FEW(kind)  DECODE(few_##kind, 256, 1, DecodeFew<kind>)
 #define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
 #define RING(kind, fp8, d, tiles, keys, warps)                                                        \
-  KERNEL __launch_bounds__(warps * 32 + 32, 1)                                                            \
+  KERNEL __launch_bounds__((warps + DECODE_RING_COPIES) * 32, 1)                                                            \
       sol_decode_attention_ring_##kind##_##fp8##_##d##_##tiles##_##keys##_##warps(const __grid_constant__ DecodeRingParams p) { \
     let_successor_start();                                                                                   \
     DecodeRing<kind, fp8, d, tiles, keys, warps>::run(p);                                            \

@@ -51,6 +51,7 @@ typedef struct DecodeRingParams {
   (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
 // Blocks whose warps have rings of tiles of `keys` tokens, one block an SM: tiles of a warp's ring, as many as there is room for beside what warps
 // keep at a part's end and the sequences' parts.
+#define DECODE_RING_COPIES 4 // warps that copy: one would take longer than the memory does
 #define DECODE_RING_KEPT(tiles, d, warps) (8 * (tiles) * (warps) * ((d) + 6) * 4 + (DECODE_SEQUENCES + (warps)) * 4)
 #define DECODE_RING_TILE(d, keys, bytes)  (2 * (keys) * (d) * (bytes) + 20)
 #define DECODE_RING_DEPTH(tiles, d, keys, bytes, warps)                                                      \

@@ -1,5 +1,5 @@
-// Decode attention for heads of 64, 128 and 256 on sm_90a. One warp copies: tiles of KEYS tokens into shared memory, by tensor copies of
-// 16 tokens, which never lie in two pages; it goes on to the next item while the others are still at this one. WARPS warps have every
+// Decode attention for heads of 64, 128 and 256 on sm_90a. Four warps copy: tiles of KEYS tokens into shared memory, by tensor copies of
+// 16 tokens, which never lie in two pages; they go on to the next item while the others are still at this one. WARPS warps have every
 // WARPS-th tile of an item each, and at its end leave their sums in shared memory, where they are added up.
 //
 // Each warp has a ring of its own. In one ring for all a warp could come to a place whose tile before, another warp's, has not arrived: the
@@ -29,7 +29,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
   enum {
     ROW = Base::ROW,
     WIDE = ROW < 128 ? ROW : 128, // bytes of a row of a copy
-    THREADS = WARPS * 32 + 32,
+    THREADS = (WARPS + DECODE_RING_COPIES) * 32,
     GROUPS = KEYS / 16,
     BOX = 16 * ROW, // bytes of a copy
     HEADS = TILES * 8,
@@ -52,7 +52,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
     return piece / (WIDE / 16) * 16 * WIDE + tile_place<WIDE>(token, piece % (WIDE / 16));
   }
 
-  // ---- the warp that copies ----
+  // ---- the warps that copy ----
 
   // Copies of an item, one a lane, whose pages' numbers are on their way from memory.
   struct Batch {
@@ -75,9 +75,9 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
     return x;
   }
 
-  // count: of the lane's warp, tiles so far.
+  // A warp that copies has every DECODE_RING_COPIES-th tile. count: of the lane's warp, tiles so far.
   static __device__ __forceinline__ void copy_items(Shared *s, const DecodePlan &plan, const DecodeRingParams &p, uint32_t &count) {
-    int lane = threadIdx.x % 32;
+    int lane = threadIdx.x % 32, mine = threadIdx.x / 32 - WARPS;
     DecodeItem ahead = decode_find(plan, p.all, plan.begin);
     Batch next = look_up(plan, p.all, &ahead);
     for (bool more = true; more;) {
@@ -86,8 +86,8 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS> struct Decod
       if (more) next = look_up(plan, p.all, &ahead);
       bool good = x.place.there && (unsigned)x.place.page < (unsigned)p.all.pages;
       uint32_t copied = __ballot_sync(~0u, good), there = good ? x.there : 0;
-      for (int i = 0; i < x.copies; i += GROUPS) {
-        static_assert(32 / GROUPS % WARPS == 0, "each lookup begins with the first warp's tile");
+      for (int i = mine * GROUPS; i < x.copies; i += GROUPS * DECODE_RING_COPIES) {
+        static_assert(32 / GROUPS % WARPS == 0 && WARPS % DECODE_RING_COPIES == 0, "each look-up begins with the first warp's tile");
         int warp = i / GROUPS % WARPS;
         uint32_t before = __shfl_sync(~0u, count, warp), all = __shfl_sync(~0u, there, i), now = copied >> i & ((1 << GROUPS) - 1);
         if (GROUPS == 2) all |= __shfl_sync(~0u, there, i + 1) << 16;

@@ -236,21 +236,29 @@ static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves
                       stream);
 }
 
-// Rows of tiles that have all keys their queries see, in slots of which there is room for more than one tile's; 0: none.
-static int pair_rows(const SolAttention *a) {
-  int64_t most = a->queries > a->keys ? a->queries : a->keys;
-  if (a->d < 128 || !getenv("SOL_PAIR") || !brief_span(a, 2 * ATTENTION_BRIEF_ROWS)) return 0;
-  return most < 2 * ATTENTION_BRIEF_ROWS ? (int)ops_ceil_div(most, 16) * 16 : 2 * ATTENTION_BRIEF_ROWS;
+static int64_t pair_slots(const SolAttention *a, int64_t rows) {
+  int64_t slots = (ATTENTION_PAIR_SHARED - 1024) / (rows * a->d * 2);
+  return slots < ATTENTION_PAIR_SLOTS ? slots : ATTENTION_PAIR_SLOTS;
 }
 
-static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int box, SolStream stream) {
-  int64_t span = brief_span(a, box), slots = (ATTENTION_PAIR_SHARED - 1024) / (box * a->d * 2);
-  AttentionTiledParams p = {.all = attention_params(a), .span = (int)span, .rows = (int)ops_ceil_div(a->queries, span), .box = box};
-  p.slots = (int)(slots < ATTENTION_PAIR_SLOTS ? slots : ATTENTION_PAIR_SLOTS);
-  p.all.pack = 1, p.all.tiles = p.rows * a->heads * a->batch;
-  SolStatus status = make_maps(ctx, a, box, box, &p);
+// Rows of tiles that have all keys their queries see, where shared memory holds more than one tile's queries, keys and values; 0: none.
+static int64_t pair_rows(const SolAttention *a) {
+  int64_t most = a->queries > a->keys ? a->queries : a->keys, rows = ops_ceil_div(most, 16) * 16;
+  if (getenv("SOL_NOPAIR")) return 0;
+  return a->d == 256 && rows > ATTENTION_BRIEF_ROWS && pair_slots(a, rows) > 3 ? rows : 0;
+}
+
+static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t rows, SolStream stream) {
+  AttentionTiledParams p = {.all = attention_params(a),
+                            .span = (int)rows,
+                            .rows = 1,
+                            .box = (int)rows,
+                            .slots = (int)pair_slots(a, rows)};
+  p.all.pack = 1, p.all.tiles = a->heads * a->batch;
+  SolStatus status = make_maps(ctx, a, (int)rows, (int)rows, &p);
   if (status) return status;
-  return launch_wgmma(ctx, kernel_for(a, PAIR_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_PAIR_THREADS, stream);
+  return launch_wgmma(ctx, kernel_for(a, PAIR_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_PAIR_THREADS,
+                      stream);
 }
 
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {

@@ -44,7 +44,7 @@ static const Variant variants[DECODE_KERNELS] = {
 #define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, false},
 #define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, false}, // d 0: not by shape alone
 #define RING(kind, fp8, d, tiles, keys, warps)                                                       \
-  {kind, fp8, d, d, 8 * (tiles), (warps)*32 + 32, 1, (keys) * (warps), true},
+  {kind, fp8, d, d, 8 * (tiles), ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), true},
 #define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, false},
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -67,10 +67,10 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
   for (int i = 0; i < DECODE_KERNELS && ring && can_ring(ctx, a); i++) {
     const Variant *v = &variants[i];
     if (!v->ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d) continue;
-    if (atoi(ring) == 32 && v->threads != 160) continue;
+    if (atoi(ring) == 32 && v->threads != 256) continue;
     last = i;
-    if (atoi(ring) == 16 && kind == KIND_BF16 + 0 && v->threads == 160 && a->d != 256 && v->rows == 8) continue;
-    if (atoi(ring) == 16 && fp8 && v->threads == 160 && a->d != 256 && v->rows == 8) continue;
+    if (atoi(ring) == 16 && kind == KIND_BF16 + 0 && v->threads == 256 && a->d != 256 && v->rows == 8) continue;
+    if (atoi(ring) == 16 && fp8 && v->threads == 256 && a->d != 256 && v->rows == 8) continue;
     if (v->rows >= a->heads / a->kv_heads) return i;
   }
   if (last) return last;
