@@ -1,6 +1,5 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
-#include <stdlib.h>
 
 #include "ops/attention_parts.h"
 
@@ -20,7 +19,13 @@ const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #include "kernels/attention/attention.def"
 };
 
-typedef enum Family { MMA_SYNC, TILED_WGMMA, BRIEF_WGMMA, BRIEF_OF_TWO, PAIR_WGMMA } Family; // brief: tiles of 64, of 128
+typedef enum Family {
+  MMA_SYNC,
+  TILED_WGMMA,
+  BRIEF_WGMMA,
+  BRIEF_OF_TWO,
+  PAIR_WGMMA
+} Family; // brief: tiles of 64, of 128
 typedef struct Variant {
   int kind;
   Family family;
@@ -244,7 +249,6 @@ static int64_t pair_slots(const SolAttention *a, int64_t rows) {
 // Rows of tiles that have all keys their queries see, where shared memory holds more than one tile's queries, keys and values; 0: none.
 static int64_t pair_rows(const SolAttention *a) {
   int64_t most = a->queries > a->keys ? a->queries : a->keys, rows = ops_ceil_div(most, 16) * 16;
-  if (getenv("SOL_NOPAIR")) return 0;
   return a->d == 256 && rows > ATTENTION_BRIEF_ROWS && pair_slots(a, rows) > 3 ? rows : 0;
 }
 

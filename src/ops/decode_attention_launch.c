@@ -1,19 +1,16 @@
 // How sequences are cut into parts, and the two kernels: one for the parts, one that adds them up.
-#include <stdlib.h>
-
 #include "kernels/common.h"
 #include "ops/decode_attention_parts.h"
 
 const char *const decode_kernels[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
   "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
-#define LATENT(kind, fp8) "sol_decode_attention_latent_" #kind "_" #fp8,
-#define MANY(kind, fp8)   "sol_decode_attention_many_" #kind "_" #fp8,
-#define FEW(kind)         "sol_decode_attention_few_" #kind,
-#define WIDE(kind)        "sol_decode_attention_wide_" #kind,
-#define RING(kind, fp8, d, tiles, keys, warps)                                                       \
-  "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d "_" #tiles "_" #keys "_" #warps,
-#define COMBINE(v)        "sol_decode_attention_combine_" #v,
+#define LATENT(kind, fp8)               "sol_decode_attention_latent_" #kind "_" #fp8,
+#define MANY(kind, fp8)                 "sol_decode_attention_many_" #kind "_" #fp8,
+#define FEW(kind)                       "sol_decode_attention_few_" #kind,
+#define WIDE(kind)                      "sol_decode_attention_wide_" #kind,
+#define RING(kind, fp8, d, keys, warps) "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
+#define COMBINE(v)                      "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -23,8 +20,7 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 #define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
 #define FEW(kind)                                               DECODE_FEW_SHARED,
 #define WIDE(kind)                                              DECODE_WIDE_SHARED,
-#define RING(kind, fp8, d, tiles, keys, warps)                                                       \
-  DECODE_RING_SHARED(tiles, d, keys, 2 - (fp8), warps),
+#define RING(kind, fp8, d, keys, warps)                         DECODE_RING_SHARED(1, d, keys, 2 - (fp8), warps),
 #define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -38,21 +34,29 @@ typedef struct Variant {
 static const Variant variants[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
   {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps), false},
-#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64, false},
+#define LATENT(kind, fp8)                                                                                    \
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64, false},
 #define MANY(kind, fp8)                                                                                      \
-  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1, 64, false},
-#define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, false},
-#define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, false}, // d 0: not by shape alone
-#define RING(kind, fp8, d, tiles, keys, warps)                                                       \
-  {kind, fp8, d, d, 8 * (tiles), ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), true},
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS,         \
+   1,    64,  false},
+#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, false},
+#define WIDE(kind)                                                                                           \
+  {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, false}, // d 0: not by shape alone
+#define RING(kind, fp8, d, keys, warps)                                                                      \
+  {kind, fp8, d, d, 8, ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), true},
 #define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, false},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
-// Whether tensor copies of 16 tokens can: aligned, and none of them lies in two pages.
+// Whether the kernels with rings are for it, whose tensor copies are of 16 tokens: aligned, no copy lies in two pages, and strides have 40
+// bits.
 static bool can_ring(SolContext *ctx, const SolDecodeAttention *a) {
-  return ctx->cc >= 90 && (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
-         (uintptr_t)a->v_cache % 16 == 0;
+  int64_t row = a->d * ops_size(decode_cache_type(a));
+  return a->d == 128 && a->heads / a->kv_heads <= 8 &&
+         ops_has_kernel(ctx, &ops_decode_attention, DECODE_RING_2_0_128) && a->pages > 0 &&
+         (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
+         (uintptr_t)a->v_cache % 16 == 0 &&
+         (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
 }
 
 // Of the variants for the shape the first with room for all heads that share one of K, or else the last. MLA's of sm_90a
@@ -63,20 +67,11 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
       few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
     return a->heads / a->kv_heads <= DECODE_ROWS && (uintptr_t)a->k_cache % 16 == 0 ? few : wide;
-  const char *ring = getenv("SOL_RING");
-  for (int i = 0; i < DECODE_KERNELS && ring && can_ring(ctx, a); i++) {
-    const Variant *v = &variants[i];
-    if (!v->ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d) continue;
-    if (atoi(ring) == 32 && v->threads != 256) continue;
-    last = i;
-    if (atoi(ring) == 16 && kind == KIND_BF16 + 0 && v->threads == 256 && a->d != 256 && v->rows == 8) continue;
-    if (atoi(ring) == 16 && fp8 && v->threads == 256 && a->d != 256 && v->rows == 8) continue;
-    if (v->rows >= a->heads / a->kv_heads) return i;
-  }
-  if (last) return last;
+  bool ring = can_ring(ctx, a);
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
-    if (v->ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d || !ops_has_kernel(ctx, &ops_decode_attention, i))
+    if (v->ring != ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d ||
+        !ops_has_kernel(ctx, &ops_decode_attention, i))
       continue;
     last = i;
     if (v->rows >= a->heads / a->kv_heads) break;
@@ -115,8 +110,6 @@ static bool has_sm_alone(const SolDecodeAttention *a) {
 static Lengths lengths_of(const SolDecodeAttention *a) {
   int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
   int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
-  if (getenv("SOL_LOW")) low = 1 << atoi(getenv("SOL_LOW"));
-  if (getenv("SOL_MOST")) most = 1 << atoi(getenv("SOL_MOST"));
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens};
