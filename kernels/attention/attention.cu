@@ -2,6 +2,7 @@
 #include "attention/attention_mma.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "attention/attention_brief.cuh"
+#include "attention/attention_pair.cuh"
 #include "attention/attention_wgmma.cuh"
 #define TILED(kind, d)                                                                                       \
   KERNEL __launch_bounds__(ATTENTION_TILED_THREADS, 1)                                                       \
@@ -13,8 +14,13 @@
       sol_attention_brief_##kind##_##d##_##halves(const __grid_constant__ AttentionTiledParams p) {          \
     AttentionBrief<kind, d, halves>::run(p);                                                                         \
   }
+#define PAIR(kind, d)                                                                                        \
+  KERNEL __launch_bounds__(ATTENTION_PAIR_THREADS, 1) sol_attention_pair_##kind##_##d(const __grid_constant__ AttentionTiledParams p) { \
+    AttentionPair<kind, d>::run(p);                                                                          \
+  }
 #else
 #define TILED(kind, d)
+#define PAIR(kind, d)
 #define BRIEF(kind, d, halves)
 #endif
 #if __CUDA_ARCH__ >= 800

@@ -29,7 +29,8 @@ typedef struct AttentionTiledParams {
   AttentionMap q, k, v;
   AttentionParams all;
   int rows;   // tiles of queries of a sequence
-  int span;   // brief: queries of a tile
+  int span;   // brief, pair: queries of a tile
+  int box, slots; // pair: rows of a slot, and how many slots there are
   int nearby; // heads, over all sequences, whose tiles go together: so many keys and values stay in L2
 } AttentionTiledParams;
 
@@ -46,6 +47,11 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_BRIEF_STAGES 2
 #define ATTENTION_BRIEF_BLOCKS(d, halves) (256 / (d) / (halves)) // of an SM
 #define ATTENTION_BRIEF_SHARED(d, halves) (3 * ATTENTION_BRIEF_STAGES * (halves)*ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
+
+// attention_pair.cuh: two warpgroups, and one that copies; slots of queries, keys or values.
+#define ATTENTION_PAIR_THREADS 384
+#define ATTENTION_PAIR_SLOTS   16 // at most
+#define ATTENTION_PAIR_SHARED  (227 * 1024)
 
 // attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each.
 #define ATTENTION_TILED_THREADS 384

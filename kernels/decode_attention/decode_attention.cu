@@ -5,6 +5,7 @@
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "decode_attention/decode_attention_few.cuh"
 #include "decode_attention/decode_attention_latent.cuh"
+#include "decode_attention/decode_attention_ring.cuh"
 #endif
 
 #if __CUDA_ARCH__ >= 800
@@ -18,13 +19,30 @@
 #endif
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                       \
   DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps, places>)
-#define LATENT(kind, fp8) DECODE(latent_##kind##_##fp8, DECODE_THREADS, 1, DecodeSplit<kind, fp8, 1, 1>)
-#define MANY(kind, fp8)                                                                                      \
-  DECODE(many_##kind##_##fp8, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, fp8, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
+#define LATENT_1(kind) DECODE(latent_##kind##_1, DECODE_THREADS, 1, DecodeSplit<kind, 1, 1, 1>)
+#define MANY_1(kind)                                                                                         \
+  DECODE(many_##kind##_1, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, 1, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
+#if __CUDA_ARCH_FEAT_SM90_ALL // FEW and WIDE are for these
+#define LATENT_0(kind)
+#define MANY_0(kind)
+#else
+#define LATENT_0(kind) DECODE(latent_##kind##_0, DECODE_THREADS, 1, DecodeSplit<kind, 0, 1, 1>)
+#define MANY_0(kind)                                                                                         \
+  DECODE(many_##kind##_0, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, 0, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
+#endif
+#define LATENT(kind, fp8) LATENT_##fp8(kind)
+#define MANY(kind, fp8)   MANY_##fp8(kind)
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #define FEW(kind)  DECODE(few_##kind, 256, 1, DecodeFew<kind>)
 #define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
+#define RING(kind, fp8, d, keys, warps)                                                                      \
+  KERNEL __launch_bounds__((warps + DECODE_RING_COPIES) * 32, 1)                                             \
+      sol_decode_attention_ring_##kind##_##fp8##_##d(const __grid_constant__ DecodeRingParams p) {           \
+    let_successor_start();                                                                                   \
+    DecodeRing<kind, fp8, d, 1, keys, warps>::run(p);                                                        \
+  }
 #else
+#define RING(...)
 #define FEW(kind)
 #define WIDE(kind)
 #endif

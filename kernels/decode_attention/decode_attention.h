@@ -25,6 +25,15 @@ typedef struct DecodeParams {
   float scale, soft_cap, v_scale;
 } DecodeParams;
 
+// A CUtensorMap of five dimensions: up to 128 bytes of a head, tokens of a page, such parts of a head, heads, pages.
+typedef struct __attribute__((aligned(64))) DecodeMap {
+  uint64_t words[16];
+} DecodeMap;
+typedef struct DecodeRingParams {
+  DecodeMap k, v;
+  DecodeParams all;
+} DecodeRingParams;
+
 #define DECODE_SLOTS   8 // warps that may add up a head's parts
 #define DECODE_THREADS 128
 #define DECODE_ROWS 16       // heads of a tile
@@ -40,6 +49,15 @@ typedef struct DecodeParams {
 // the parts are; the sequences' parts.
 #define DECODE_HEADS_SHARED(tiles, d, warps, places)                                                         \
   (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
+// Blocks whose warps have rings of tiles of `keys` tokens, one block an SM: tiles of a warp's ring, as many as there is room for beside what warps
+// keep at a part's end and the sequences' parts.
+#define DECODE_RING_COPIES 4 // warps that copy: one would take longer than the memory does
+#define DECODE_RING_KEPT(tiles, d, warps) (8 * (tiles) * (warps) * ((d) + 6) * 4 + (DECODE_SEQUENCES + (warps)) * 4)
+#define DECODE_RING_TILE(d, keys, bytes)  (2 * (keys) * (d) * (bytes) + 20)
+#define DECODE_RING_DEPTH(tiles, d, keys, bytes, warps)                                                      \
+  ((227 * 1024 - DECODE_RING_KEPT(tiles, d, warps)) / (DECODE_RING_TILE(d, keys, bytes) * (warps)))
+#define DECODE_RING_SHARED(tiles, d, keys, bytes, warps)                                                     \
+  (DECODE_RING_DEPTH(tiles, d, keys, bytes, warps) * (warps)*DECODE_RING_TILE(d, keys, bytes) + DECODE_RING_KEPT(tiles, d, warps))
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

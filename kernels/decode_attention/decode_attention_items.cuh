@@ -40,16 +40,17 @@ INLINE int decode_parts(const DecodeParams &p, int length) {
   return max((length - decode_seen_from(p, length) + part - 1) / part, 1);
 }
 
-// Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES + 1 of them, after which there is
-// room for the warps' sums. Returns the sum of all.
+// Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES of them, after which there is
+// room for the warps' sums. The first THREADS of the block count. Returns the sum of all.
 template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count) {
   enum { EACH = DECODE_SEQUENCES / THREADS };
-  int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES + 1;
+  bool counts = threadIdx.x < THREADS;
+  int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES;
 #pragma unroll
   for (int i = 0; i < EACH; i++) {
     int b = threadIdx.x * EACH + i;
     mine[i] = sum;
-    sum += b < count ? decode_parts(p, decode_length(p, first + b)) : 0;
+    sum += counts && b < count ? decode_parts(p, decode_length(p, first + b)) : 0;
   }
   int at = sum;
 #pragma unroll
@@ -57,7 +58,7 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
     int other = __shfl_up_sync(~0u, at, o);
     at += lane >= o ? other : 0;
   }
-  if (lane == 31) warps[warp] = at;
+  if (counts && lane == 31) warps[warp] = at;
   __syncthreads();
   at -= sum;
   int all = 0;
@@ -66,8 +67,8 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
     all += warps[w];
   }
 #pragma unroll
-  for (int i = 0; i < EACH; i++) before[threadIdx.x * EACH + i] = at + mine[i];
-  if (threadIdx.x == 0) before[DECODE_SEQUENCES] = all;
+  for (int i = 0; i < EACH; i++)
+    if (counts) before[threadIdx.x * EACH + i] = at + mine[i];
   __syncthreads();
   return all;
 }

@@ -340,14 +340,10 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     arrive(&s->full[turn]);
   }
 
-  // Adds up what the warps left of item `count`, for some of its heads. The only part of its sequence is finished; of more, the combining
-  // kernel does that.
-  static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, uint32_t count) {
+  // Adds up what the warps kept of a part, for some of its heads; tile: of all heads. The only part of its sequence is finished; of
+  // more, the combining kernel does that.
+  static __device__ __forceinline__ void add_up(const Kept *k, const DecodeParams &p, int b, int in_sequence, int parts, int tile) {
     int lane = threadIdx.x % 32;
-    uint32_t turn = count % PLACES;
-    const Kept *k = &s->kept[turn];
-    wait_phase(&s->full[turn], count / PLACES);
-    int b = s->item[turn][0], in_sequence = s->item[turn][1], parts = s->item[turn][2], tile = s->item[turn][3];
     int kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS, heads = min(p.group - in_group, HEADS);
     for (int head = threadIdx.x / 32; head < heads; head += WARPS) {
       float most = -INFINITY, sum = 0, by[WARPS], o[D / 32] = {};
@@ -372,6 +368,13 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
       if (parts > 1) p.mosts[part] = most, p.weights[part] = sum;
       else if (p.lse) p.lse[(int64_t)b * p.heads + all] = log_sum(most, 1, sum);
     }
+  }
+
+  static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, uint32_t count) {
+    uint32_t turn = count % PLACES;
+    wait_phase(&s->full[turn], count / PLACES);
+    const int *item = s->item[turn];
+    add_up(&s->kept[turn], p, item[0], item[1], item[2], item[3]);
     arrive(&s->free[turn]);
   }
 

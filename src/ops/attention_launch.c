@@ -6,6 +6,7 @@
 const char *const attention_kernels[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         "sol_attention_tiled_" #kind "_" #d,
 #define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
+#define PAIR(kind, d)          "sol_attention_pair_" #kind "_" #d,
 #define MMA(kind, d)           "sol_attention_" #kind "_" #d,
 #include "kernels/attention/attention.def"
 };
@@ -13,11 +14,18 @@ const char *const attention_kernels[ATTENTION_KERNELS] = {
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         ATTENTION_TILED_SHARED(d),
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
+#define PAIR(kind, d)          ATTENTION_PAIR_SHARED,
 #define MMA(kind, d)           ATTENTION_SHARED(d),
 #include "kernels/attention/attention.def"
 };
 
-typedef enum Family { MMA_SYNC, TILED_WGMMA, BRIEF_WGMMA, BRIEF_OF_TWO } Family; // brief: tiles of 64, of 128
+typedef enum Family {
+  MMA_SYNC,
+  TILED_WGMMA,
+  BRIEF_WGMMA,
+  BRIEF_OF_TWO,
+  PAIR_WGMMA
+} Family; // brief: tiles of 64, of 128
 typedef struct Variant {
   int kind;
   Family family;
@@ -26,6 +34,7 @@ typedef struct Variant {
 static const Variant variants[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         {kind, TILED_WGMMA, d},
 #define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
+#define PAIR(kind, d)          {kind, PAIR_WGMMA, d},
 #define MMA(kind, d)           {kind, MMA_SYNC, d},
 #include "kernels/attention/attention.def"
 };
@@ -232,11 +241,36 @@ static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves
                       stream);
 }
 
+static int64_t pair_slots(const SolAttention *a, int64_t rows) {
+  int64_t slots = (ATTENTION_PAIR_SHARED - 1024) / (rows * a->d * 2);
+  return slots < ATTENTION_PAIR_SLOTS ? slots : ATTENTION_PAIR_SLOTS;
+}
+
+// Rows of tiles that have all keys their queries see, where shared memory holds more than one tile's queries, keys and values; 0: none.
+static int64_t pair_rows(const SolAttention *a) {
+  int64_t most = a->queries > a->keys ? a->queries : a->keys, rows = ops_ceil_div(most, 16) * 16;
+  return a->d == 256 && rows > ATTENTION_BRIEF_ROWS && pair_slots(a, rows) > 3 ? rows : 0;
+}
+
+static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t rows, SolStream stream) {
+  AttentionTiledParams p = {.all = attention_params(a),
+                            .span = (int)rows,
+                            .rows = 1,
+                            .box = (int)rows,
+                            .slots = (int)pair_slots(a, rows)};
+  p.all.pack = 1, p.all.tiles = a->heads * a->batch;
+  SolStatus status = make_maps(ctx, a, (int)rows, (int)rows, &p);
+  if (status) return status;
+  return launch_wgmma(ctx, kernel_for(a, PAIR_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_PAIR_THREADS,
+                      stream);
+}
+
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
   int tiled = kernel_for(&a, TILED_WGMMA);
   bool wgmma = ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
+  if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
   return launch_mma(ctx, &a, stream);
 }

@@ -5,11 +5,12 @@
 const char *const decode_kernels[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
   "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
-#define LATENT(kind, fp8) "sol_decode_attention_latent_" #kind "_" #fp8,
-#define MANY(kind, fp8)   "sol_decode_attention_many_" #kind "_" #fp8,
-#define FEW(kind)         "sol_decode_attention_few_" #kind,
-#define WIDE(kind)        "sol_decode_attention_wide_" #kind,
-#define COMBINE(v)        "sol_decode_attention_combine_" #v,
+#define LATENT(kind, fp8)               "sol_decode_attention_latent_" #kind "_" #fp8,
+#define MANY(kind, fp8)                 "sol_decode_attention_many_" #kind "_" #fp8,
+#define FEW(kind)                       "sol_decode_attention_few_" #kind,
+#define WIDE(kind)                      "sol_decode_attention_wide_" #kind,
+#define RING(kind, fp8, d, keys, warps) "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
+#define COMBINE(v)                      "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -19,6 +20,7 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 #define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
 #define FEW(kind)                                               DECODE_FEW_SHARED,
 #define WIDE(kind)                                              DECODE_WIDE_SHARED,
+#define RING(kind, fp8, d, keys, warps)                         DECODE_RING_SHARED(1, d, keys, 2 - (fp8), warps),
 #define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -27,18 +29,35 @@ typedef struct Variant {
   int kind, fp8; // kind 0: adds up the parts
   int64_t d, v_dim;
   int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
+  bool ring;
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
-  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps)},
-#define LATENT(kind, fp8) {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64},
+  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps), false},
+#define LATENT(kind, fp8)                                                                                    \
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64, false},
 #define MANY(kind, fp8)                                                                                      \
-  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS, 1, 64},
-#define FEW(kind)  {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64},
-#define WIDE(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64}, // d 0: not by shape alone
-#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0},
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS,         \
+   1,    64,  false},
+#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, false},
+#define WIDE(kind)                                                                                           \
+  {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, false}, // d 0: not by shape alone
+#define RING(kind, fp8, d, keys, warps)                                                                      \
+  {kind, fp8, d, d, 8, ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), true},
+#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, false},
 #include "kernels/decode_attention/decode_attention.def"
 };
+
+// Whether the kernels with rings are for it, whose tensor copies are of 16 tokens: aligned, no copy lies in two pages, and strides have 40
+// bits.
+static bool can_ring(SolContext *ctx, const SolDecodeAttention *a) {
+  int64_t row = a->d * ops_size(decode_cache_type(a));
+  return a->d == 128 && a->heads / a->kv_heads <= 8 &&
+         ops_has_kernel(ctx, &ops_decode_attention, DECODE_RING_2_0_128) && a->pages > 0 &&
+         (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
+         (uintptr_t)a->v_cache % 16 == 0 &&
+         (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
+}
 
 // Of the variants for the shape the first with room for all heads that share one of K, or else the last. MLA's of sm_90a
 // goes before the others.
@@ -48,9 +67,12 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
       few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
     return a->heads / a->kv_heads <= DECODE_ROWS && (uintptr_t)a->k_cache % 16 == 0 ? few : wide;
+  bool ring = can_ring(ctx, a);
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
-    if (v->kind != kind || v->fp8 != fp8 || v->d != a->d) continue;
+    if (v->ring != ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d ||
+        !ops_has_kernel(ctx, &ops_decode_attention, i))
+      continue;
     last = i;
     if (v->rows >= a->heads / a->kv_heads) break;
   }
@@ -176,6 +198,23 @@ static SolStatus check_workspace(const SolDecodeAttention *a) {
   return SOL_OK;
 }
 
+static SolStatus make_map(SolContext *ctx, const SolDecodeAttention *a, const void *cache, DecodeMap *out) {
+  uint64_t size = (uint64_t)ops_size(decode_cache_type(a)), row = (uint64_t)a->d * size,
+           wide = row < 128 ? row : 128, token = row * (uint64_t)a->kv_heads;
+  SolTensorMap m = {
+      .base = (uintptr_t)cache,
+      .dims = {wide / size, (uint64_t)a->page_size, row / wide, (uint64_t)a->kv_heads, (uint64_t)a->pages},
+      .strides = {size, token, wide, row, token * (uint64_t)a->page_size},
+      .box = {(uint32_t)(wide / size), 16, (uint32_t)(row / wide), 1, 1},
+      .steps = {1, 1, 1, 1, 1},
+      .rank = 5,
+      .type = size == 1 ? SOL_TENSOR_U8 : SOL_TENSOR_U16,
+      .swizzle = wide == 128 ? SOL_TENSOR_SWIZZLE_128B : SOL_TENSOR_SWIZZLE_64B};
+  SolError err;
+  SolStatus status = sol_driver_tensor_map(ctx->driver, &m, (uint8_t *)out, &err);
+  return status ? ops_fail(status, "decode_attention: %s", err.message) : SOL_OK;
+}
+
 SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolDecodeAttention a = decode_filled(args);
   SolStatus status = check_workspace(&a);
@@ -192,8 +231,16 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
                  .params = &p,
                  .bytes = sizeof p};
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
+  DecodeRingParams ring = {.all = p};
+  if (v->ring) {
+    status = make_map(ctx, &a, a.k_cache, &ring.k);
+    if (!status) status = make_map(ctx, &a, a.v_cache, &ring.v);
+    if (status) return status;
+    l.params = &ring, l.bytes = sizeof ring, l.one_param = true;
+  }
   status = ops_launch(ctx, &ops_decode_attention, &l, stream);
   if (status || p.parts < 2) return status;
+  l.params = &p, l.bytes = sizeof p, l.one_param = false;
   l.kernel = combining(a.v_dim), l.shared = 0, l.block = DECODE_SLOTS * 32;
   ops_grid(l.grid, (uint64_t)ops_ceil_div(a.batch * a.heads, DECODE_SLOTS / p.slots), 1);
   return ops_launch(ctx, &ops_decode_attention, &l, stream);

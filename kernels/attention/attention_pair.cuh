@@ -1,0 +1,191 @@
+// Attention on sm_90a where all keys that a tile's queries see fit into the tile, of 65 to 128 queries and keys: attention_brief.cuh's scheme for
+// tiles of which two would not fit into shared memory beside each other. One thread copies into a ring of slots, each of a tile's queries, keys
+// or values, so that a slot that has been read is filled again while the others still are; two warpgroups have 64 queries each.
+//
+// A slot has p.box rows, a multiple of 16. Products are of 64 rows: the first ones, and the last, some of which are among the first too. What is
+// there twice is masked (keys), or not written (queries).
+#ifndef SOL_KERNELS_ATTENTION_PAIR_CUH
+#define SOL_KERNELS_ATTENTION_PAIR_CUH
+
+#include "attention/attention_brief.cuh"
+
+template <int KIND, int D> struct AttentionPair {
+  typedef AttentionBrief<KIND, D, 2> Brief;
+  typedef typename Brief::Head Head;
+  typedef typename Brief::Scores Scores;
+  typedef typename Brief::Sums Sums;
+  typedef float Half[32]; // of the scores
+  enum { BOXES = D / 64, O_TILES = D / 8, SLOTS = ATTENTION_PAIR_SLOTS };
+  struct Shared { // barriers, then slots from the next multiple of 1024 on
+    uint64_t full[SLOTS], empty[SLOTS];
+  };
+  struct Slot {
+    uint8_t *at;
+    uint64_t *full, *empty;
+    uint32_t parity;
+  };
+
+  // Number `count` of those that the block fills.
+  static __device__ __forceinline__ Slot slot_at(const AttentionTiledParams &p, uint32_t count) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    uint32_t round = count / (unsigned)p.slots, slot = count - round * p.slots;
+    return {memory + 1024 + slot * p.box * (D * 2), &s->full[slot], &s->empty[slot], round & 1};
+  }
+
+  // ---- copies ----
+
+  static __device__ __forceinline__ void copy(const AttentionTiledParams &p, const void *map, uint32_t count, int token, int head, int b) {
+    Slot x = slot_at(p, count);
+    barrier_wait(x.empty, x.parity ^ 1);
+    barrier_expect(x.full, p.box * D * 2);
+#pragma unroll
+    for (int i = 0; i < BOXES; i++) tensor_load_4d(x.at + i * p.box * 128, map, x.full, i * 64, token, head, b);
+  }
+
+  static __device__ __forceinline__ void produce(const AttentionTiledParams &p) {
+    uint32_t count = 0;
+    for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, count += 3) {
+      Head h = Brief::head_at(p, tile);
+      int kv = h.head / p.all.group, q_b = p.all.q_starts ? 0 : h.b, kv_b = p.all.kv_starts ? 0 : h.b;
+      copy(p, &p.q, count, h.q.q_first + h.first, h.head, q_b);
+      copy(p, &p.k, count + 1, h.q.k_first + h.key, kv, kv_b);
+      copy(p, &p.v, count + 2, h.q.k_first + h.key, kv, kv_b);
+    }
+  }
+
+  // ---- products ----
+
+  static __device__ __forceinline__ void leave(const Slot &x) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) barrier_arrive(x.empty, 0);
+  }
+
+  // top, last: the rows where the warpgroup's queries and the second half of the keys begin.
+  static __device__ __forceinline__ void multiply_keys(const AttentionTiledParams &p, Scores &sc, const Slot &of_q, const Slot &of_k, int top, int last) {
+    uint64_t q = matrix_descriptor(shared_address(of_q.at + top * 128), 0), k = matrix_descriptor(shared_address(of_k.at), 0);
+    barrier_wait(of_q.full, of_q.parity);
+    barrier_wait(of_k.full, of_k.parity);
+    wgmma_fence();
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+#pragma unroll
+      for (int i = 0; i < D / 16; i++) {
+        int at = (i / 4 * p.box * 128 + i % 4 * 32) / 16;
+        wgmma<32, KIND, 0, 0>(*(Half *)&sc[half * 8], q + at, k + at + half * last * 8, i);
+      }
+    wgmma_commit();
+    wgmma_wait<0>();
+    settle(Brief::flat(sc));
+    leave(of_k);
+  }
+
+  static __device__ __forceinline__ void multiply_values(const AttentionTiledParams &p, Sums &o, const Scores &sc, const Slot &of_v, int last) {
+    uint64_t v = matrix_descriptor(shared_address(of_v.at), p.box * 128);
+    uint32_t left[8][4];
+#pragma unroll
+    for (int i = 0; i < 8; i++) as_left_operand(left[i], sc[i * 2], sc[i * 2 + 1], KIND);
+    barrier_wait(of_v.full, of_v.parity);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < 8; i++) wgmma_left<O_TILES * 4, KIND>(Brief::flat(o), left[i], v + i % 4 * 128 + i / 4 * last * 8);
+    wgmma_commit();
+    wgmma_wait<0>();
+    settle(Brief::flat(o));
+    leave(of_v);
+  }
+
+  static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int row, int last) {
+    Seen seen[2] = {attention_seen(p, h.q, row), attention_seen(p, h.q, row + 8)};
+    float by[2];
+    if (u.cap != 0) cap_scores(sc, u.before, u.cap);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      int left = -h.key - half * last - threadIdx.x % 4 * 2, least = half ? 64 + h.key : 0;
+      int from[2] = {max(seen[0].from, least) + left, max(seen[1].from, least) + left}, to[2] = {seen[0].to + left, seen[1].to + left};
+      mask_scores(*(float(*)[8][4]) &sc[half * 8], from, to);
+    }
+    softmax_tile(sc, x, u.unit, by);
+  }
+
+  // ---- results ----
+
+  // Through the queries' slot, a warp its own rows. top: the warp's first row there; first: which query that is.
+  static __device__ __forceinline__ void store(const AttentionTiledParams &p, const Head &h, const Sums &o, const Softmax &x, float unit, const Slot &of_q,
+                                               int top, int first) {
+    int lane = threadIdx.x % 32, box = p.box * 128;
+    uint32_t place = shared_address(of_q.at) + top * 128;
+    float by[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      float sum = quad_sum(x.sum[half]);
+      int row = first + half * 8 + lane / 4;
+      by[half] = sum == 0 ? 0 : 1 / sum;
+      if (p.all.lse && lane % 4 == 0 && row < h.end)
+        p.all.lse[h.b * p.all.lse_batch + h.head * p.all.lse_head + h.q.q_first + row] = log_sum(x.most[half], unit, sum);
+    }
+#pragma unroll
+    for (int i = 0; i < O_TILES; i += 2) { // 16 columns
+      uint32_t at = place + i / 8 * box + lane % 16 * 128 + ((i % 8 + lane / 16) ^ lane % 8) * 16;
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(narrow2(o[i][0] * by[0], o[i][1] * by[0], KIND)),
+                   "r"(narrow2(o[i][2] * by[1], o[i][3] * by[1], KIND)), "r"(narrow2(o[i + 1][0] * by[0], o[i + 1][1] * by[0], KIND)),
+                   "r"(narrow2(o[i + 1][2] * by[1], o[i + 1][3] * by[1], KIND))
+                   : "memory");
+    }
+    __syncwarp();
+    uint16_t *to = (uint16_t *)p.all.o + h.b * p.all.o_batch + (h.q.q_first + first) * p.all.o_row + h.head * D;
+    const uint8_t *from = of_q.at + top * 128;
+#pragma unroll
+    for (int i = 0; i < 16 * D / 8 / 32; i++) {
+      int n = i * 32 + lane, row = n / (D / 8), piece = n % (D / 8);
+      uint4 v = *(const uint4 *)(from + piece / 8 * box + row * 128 + (piece % 8 ^ row % 8) * 16);
+      if (first + row < h.end) *(uint4 *)(to + row * p.all.o_row + piece * 8) = v;
+    }
+  }
+
+  static __device__ __forceinline__ void compute(const AttentionTiledParams &p) {
+    ScoreUnit u = score_unit(p.all.scale, p.all.soft_cap);
+    // The same in all lanes, said so that the compiler knows it.
+    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), lane = threadIdx.x % 32, last = p.box - 64;
+    int top = warp / 4 * last, mine = top + warp % 4 * 16;
+    bool twice = warp >= 4 && mine < 64; // the first warpgroup has these queries too
+    uint32_t count = 0;
+    for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, count += 3) {
+      Head h = Brief::head_at(p, tile);
+      Slot of_q = slot_at(p, count);
+      Scores sc;
+      Sums o = {};
+      Softmax x = softmax_start();
+      multiply_keys(p, sc, of_q, slot_at(p, count + 1), top, last);
+      softmax(p.all, h, sc, u, &x, h.first + mine + lane / 4, last);
+      multiply_values(p, o, sc, slot_at(p, count + 2), last);
+      named_sync(1, 256); // the queries have been read
+      if (!twice) store(p, h, o, x, u.unit, of_q, mine, h.first + mine);
+      async_fence();
+      leave(of_q);
+    }
+  }
+
+  static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    if (threadIdx.x == 256) {
+      tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
+      for (int i = 0; i < SLOTS; i++) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 8);
+      barrier_init_done();
+    }
+    __syncthreads();
+    let_successor_start();
+    wait_for_predecessor();
+    if (threadIdx.x >= 256) {
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+      if (threadIdx.x == 256) produce(p);
+      __syncwarp();
+    } else {
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+      compute(p);
+    }
+  }
+};
+
+#endif
