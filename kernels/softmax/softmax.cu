@@ -10,6 +10,7 @@
 // softmax, its gradient.
 #include "softmax/softmax.h"
 #include "chunks.cuh"
+#include "softmax/apart.cuh"
 #include "elementwise.cuh"
 #include "narrow.cuh"
 #include "packed.cuh"
@@ -111,7 +112,7 @@ typedef struct Label {
 INLINE bool stores(const Span *x, int64_t column, int per, int all, int thread) {
   int64_t chunk = (column - x->head) / per;
   int64_t turn = column < x->head ? column : chunk < x->chunks ? chunk : column - (x->n - x->edges);
-  return (int)(turn & (all - 1)) == thread;
+  return (int)((uint32_t)turn % (uint32_t)all) == thread;
 }
 
 INLINE int64_t target_at(const SoftmaxParams *p, uint64_t row) {
@@ -323,6 +324,63 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
   asm volatile("cp.async.wait_all;" ::: "memory");
   float2 row = row_fold(s, shared, fold_shared(held, s, count, edge, kind), FOLD_SOFTMAX);
+  Finish z = finish_of(row, row.x, p->log);
+  weigh_label(p, place, &label, row, &z);
+  if (LABELS && !p->y) return;
+  Target y = target_of(p, place, s.wide);
+  write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  put_label(y, label);
+}
+
+// More of a thread's chunks in a running (largest, sum of exp(. - largest)).
+INLINE float2 fold_more(float2 v, const uint4 *held, RowShape s, int count, int kind) {
+  float top = fmaxf(v.x, top_shared(held, s, count, kind)), mine = start_of(top), f[8];
+  float sums[2] = {v.x == top ? v.y : v.y * ex2((v.x - mine) * LOG2E), 0};
+#pragma unroll 4
+  for (int k = 0; k < count; k++) {
+    reread(held + k * s.threads, kind, s.in, f);
+#pragma unroll
+    for (int j = 0; j < 16 / s.in; j++) sums[j % 2] += ex2((f[j] - mine) * LOG2E);
+  }
+  return make_float2(top, sums[0] + sums[1]);
+}
+
+template <int left> INLINE void wait_for_groups(void) { asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory"); }
+
+INLINE void softmax_spread(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind) {
+  const int per = 16 / s.in, all = s.threads * s.cluster;
+  RowPlace place = row_place(s);
+  Span x = row_span(p, place, s.in);
+  int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0, some = (count + 3) / 4;
+  float edge = -INFINITY;
+  held += threadIdx.x;
+#pragma unroll
+  for (int g = 0; g < 4; g++) {
+#pragma unroll 4
+    for (int k = g * some; k < min(count, (g + 1) * some); k++)
+      fetch16(held + k * s.threads, x.body + (int64_t)(k * all + place.thread) * 16);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+  if (p->lane_bits & 256) look_ahead(p, s);
+  Label label = label_of(p, place, &x, s, kind);
+  if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
+  float2 v = make_float2(-INFINITY, 0);
+  if (p->lane_bits & 512) {
+    wait_for_groups<0>();
+    v = fold_more(v, held, s, count, kind);
+  } else {
+    wait_for_groups<3>();
+    v = fold_more(v, held, s, min(some, count), kind);
+    wait_for_groups<2>();
+    v = fold_more(v, held + some * s.threads, s, max(min(some, count - some), 0), kind);
+    wait_for_groups<1>();
+    v = fold_more(v, held + 2 * some * s.threads, s, max(min(some, count - 2 * some), 0), kind);
+    wait_for_groups<0>();
+    v = fold_more(v, held + 3 * some * s.threads, s, max(min(some, count - 3 * some), 0), kind);
+  }
+  if (place.thread < x.edges) v = join(v, &edge, 1);
+  float2 row = row_fold(s, shared, v, FOLD_SOFTMAX);
   Finish z = finish_of(row, row.x, p->log);
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
@@ -607,6 +665,70 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   put_label(y, label);
 }
 
+// ---- Rows in registers whose x and y differ in alignment, or in the size of their elements (apart.cuh)
+
+// As label_of; every thread of the row knows its gradient then, for a neighbour may store it.
+INLINE Label apart_label(const SoftmaxParams *p, RowLanes a, const RowChunks &r, int in, int count, int kind) {
+  Label l = {LABEL_OF_ANOTHER, 0};
+  if (!LABELS || a.row >= p->m) return l;
+  int64_t at = target_at(p, a.row);
+  int turn = (r.before + (int)at * in) / 16 - r.first;
+  if (at < 0 || at >= p->n) l.at = NO_LABEL;
+  else if (turn >= 0 && turn < count * a.lanes && (turn & (a.lanes - 1)) == 0)
+    l.at = at, l.x = load_one((const char *)p->x + (int64_t)a.row * p->x_stride, at, kind);
+  return l;
+}
+
+INLINE float2 apart_fold(float2 v, RowLanes a, int lane_bits, float2 *warps) {
+  v = lanes_fold(v, FOLD_SOFTMAX, a.lanes);
+  if (lane_bits >= 0) return v;
+  if (a.lane == 0) warps[a.warp] = v;
+  __syncthreads();
+  return lanes_fold(a.lane < blockDim.x / 32 ? warps[a.lane] : make_float2(-INFINITY, 0), FOLD_SOFTMAX, 32);
+}
+
+INLINE void softmax_apart(const SoftmaxParams *p, int in, int out, int count, int kind) {
+  __shared__ float2 warps[SOFTMAX_APART_THREADS / 32];
+  const int per = 16 / in, words = per * out / 4, y_kind = out == 4 ? KIND_FP32 : p->y_kind;
+  RowLanes a = row_lanes(p->lane_bits);
+  const char *x = (const char *)p->x;
+  Extent tensor = {x, x + (int64_t)(p->m - 1) * p->x_stride + p->n * in};
+  RowChunks r = row_chunks(a, tensor, p->x_stride, a.row < p->m ? (int)p->n : 0, in, count);
+  RowPlace place = {a.row, r.first, 0};
+  Vec v[ROW_MAX_CHUNKS];
+  float f[ROW_MAX_CHUNKS][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+  chunks_load(r, count, in, v);
+  Label label = apart_label(p, a, r, in, count, kind);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    chunk_mask(r, k, span_lowest(kind), v[k]);
+    if (r.first + k * r.lanes >= r.chunks) v[k].v = make_uint4(span_lowest(kind), span_lowest(kind), span_lowest(kind), span_lowest(kind));
+    widen(&v[k], kind, in, f[k]);
+#pragma unroll
+    for (int j = 0; j < per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[k][j]);
+  }
+  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+#pragma unroll
+  for (int k = 0; k < count; k++)
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+  float2 row = apart_fold(make_float2(top, sums[0] + sums[1]), a, p->lane_bits, warps);
+  Finish z = finish_of(row, mine, p->log);
+  weigh_label(p, place, &label, row, &z);
+  if (LABELS && !p->y) return;
+  ApartCells c = apart_cells((char *)p->y + (int64_t)a.row * p->y_stride, r, a, words, out);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    uint32_t w[8];
+    int column = r.column + k * r.turn;
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = LABELS && column + j == label.at ? label.x : finish(z, f[k][j]);
+    from_floats(f[k], per, y_kind, w);
+    apart_put(c, column * out, words, out, w);
+  }
+  apart_end(c, (r.column + count * r.turn) * out, words, out);
+}
+
 // The next kernel may launch meanwhile; it waits for this one.
 INLINE void begin(RowShape s, RowFold *shared) {
   row_begin(s, shared);
@@ -636,8 +758,21 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #define HELD(in, threads, chunks, rows, blocks)                                                              \
   HOLD(sol_softmax_##in##_held_##threads##x##chunks, in, threads, chunks, rows, blocks, 1)
-#define APART(in, threads, chunks, rows)                                                                     \
-  HOLD(sol_softmax_##in##_apart_##threads##x##chunks, in, threads, chunks, rows, 1, 0)
+#define APART_FROM(in, count, kind)                                                                          \
+  if (p.y_kind == KIND_FP32) softmax_apart(&p, in, 4, count, kind);                                          \
+  else softmax_apart(&p, in, 2, count, kind);
+#define APART(in, count, blocks)                                                                             \
+  KERNEL __launch_bounds__(SOFTMAX_APART_THREADS, blocks) sol_softmax_##in##_apart_##count(SoftmaxParams p) { \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    if (in == 4) {                                                                                           \
+      APART_FROM(in, count, KIND_FP32)                                                                       \
+    } else if (p.x_kind == KIND_FP16) {                                                                      \
+      APART_FROM(in, count, KIND_FP16)                                                                       \
+    } else {                                                                                                 \
+      APART_FROM(in, count, KIND_BF16)                                                                       \
+    }                                                                                                        \
+  }
 #define NARROW(in, kind)                                                                                     \
   KERNEL __launch_bounds__(NARROW_THREADS, 8) sol_softmax_narrow_##kind(SoftmaxParams p) {                   \
     softmax_narrow(&p, KIND_##kind);                                                                         \
@@ -667,6 +802,16 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     else if (p.x_kind == KIND_FP16) softmax_shared(&p, s, &shared, held, KIND_FP16);                         \
     else softmax_shared(&p, s, &shared, held, KIND_BF16);                                                    \
   }
+#define ROAM(in, kinds)                                                                                      \
+  KERNEL __launch_bounds__(512, 3) sol_softmax_##in##_roam(SoftmaxParams p) {                                \
+    extern __shared__ __align__(128) uint4 held[];                                                           \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {(int)blockDim.x, 1, 1, p.lane_bits & 255, in, in, 1};                                           \
+    begin(s, &shared);                                                                                       \
+    if (in == 4) softmax_spread(&p, s, &shared, held, KIND_FP32);                                            \
+    else if (p.x_kind == KIND_FP16) softmax_spread(&p, s, &shared, held, KIND_FP16);                         \
+    else softmax_spread(&p, s, &shared, held, KIND_BF16);                                                    \
+  }
 #define PARTED(in)                                                                                           \
   KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_softmax_##in##_parts(SoftmaxParams p) {          \
     extern __shared__ __align__(128) uint4 held[];                                                           \
@@ -686,10 +831,12 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
 #endif
 #if __CUDA_ARCH__ >= 900
 #define SHARED_90(in, threads, chunks, cluster, blocks) SPREAD(in, threads, chunks, cluster, blocks)
+#define PROBE(in) ROAM(in, 0)
 #define LOOP_90(in, threads, cluster) LONG(sol_softmax_##in##_loop_cluster, in, threads, cluster)
 #else
 #define SHARED_90(in, threads, chunks, cluster, blocks)
 #define LOOP_90(in, threads, cluster)
+#define PROBE(in)
 #endif
 #ifndef SOFTMAX_DEF
 #define SOFTMAX_DEF "softmax/softmax.def"

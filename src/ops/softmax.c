@@ -2,6 +2,9 @@
 #include "ops/softmax.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "ops/chunks.h"
@@ -12,9 +15,10 @@
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                        "sol_softmax_narrow_" #kind,
 #define ROUNDS(in, kind, rounds, blocks)        "sol_softmax_rounds_" #kind "_" #rounds,
+#define PROBE(in) "sol_softmax_" #in "_roam",
 #define PARTS(in)                               "sol_softmax_" #in "_parts",
 #define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
-#define APART(in, threads, chunks, rows)        "sol_softmax_" #in "_apart_" #threads "x" #chunks,
+#define APART(in, count, blocks)                "sol_softmax_" #in "_apart_" #count,
 #define SHARED(in, threads, chunks, cluster, blocks)                                                         \
   "sol_softmax_" #in "_shared_" #threads "x" #chunks "x" #cluster,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
@@ -26,9 +30,10 @@ const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
+#define PROBE(in) 212 << 10,
 #define PARTS(in)                                       PARTS_SHARED,
 #define HELD(in, threads, chunks, rows, blocks)         0,
-#define APART(in, threads, chunks, rows)                0,
+#define APART(in, count, blocks)                        0,
 #define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
 #define LOOP(in, threads)                               0,
@@ -43,9 +48,10 @@ typedef struct Variant {
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
 #define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
+#define PROBE(in) {0, 0, 0, 0, 0, false},
 #define PARTS(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
-#define APART(in, threads, chunks, rows)                {in, threads, chunks, rows, 1, true},
+#define APART(in, count, blocks)                        {0, 0, 0, 0, 0, false},
 #define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
 #define LOOP(in, threads)                               {in, threads, 0, 1, 1, true},
@@ -185,7 +191,7 @@ static bool same_alignment(const SolSoftmax *a, int64_t xs, int64_t ys, int in, 
 static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool alike) {
   for (int i = 0; i < SOFTMAX_KERNELS; i++) {
     const Variant *v = &variants[i];
-    if (v->in != in || (v->apart && v->chunks && alike) || (!v->apart && !alike)) continue;
+    if (v->in != in || (!v->apart && !alike)) continue;
     bool spread = v->chunks || v->cluster == 1 || chunks >= (int64_t)v->threads * v->cluster;
     bool holds = !v->chunks || (int64_t)v->threads * v->chunks * v->cluster >= chunks;
     if (holds && spread && ops_has_kernel(ctx, def, i)) return i;
@@ -245,6 +251,24 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
+// Rows in registers whose x and y are not aligned alike: of the kernels the one that leaves the fewest places empty, and then the one with
+// the fewest threads. False: rows are too long.
+static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
+  enum { SIZES = 2 };
+  static const int counts[2][SIZES] = {{4, 2}, {6, 3}},
+                   kernels[2][SIZES] = {{SOFTMAX_APART_2_4, SOFTMAX_APART_2_2}, {SOFTMAX_APART_4_6, SOFTMAX_APART_4_3}};
+  int64_t chunks = chunks_of(p->x, p->x_stride, p->n, in), least = INT64_MAX;
+  for (int i = 0; i < SIZES; i++) {
+    int count = counts[in == 4][i];
+    int64_t threads = chunks_threads(chunks, count);
+    if (threads > SOFTMAX_APART_THREADS || threads * count >= least) continue;
+    least = threads * count;
+    p->lane_bits = chunks_launch(threads, (int64_t)p->m, l);
+    l->kernel = kernels[in == 4][i];
+  }
+  return least != INT64_MAX;
+}
+
 // Rows that no cluster holds, in parts all over the GPU. False: they are not, or the output may not be used for posts.
 static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   enum { ENOUGH = 1 << 20 }; // bytes: clusters are faster up to here
@@ -272,8 +296,30 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
     p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
     return ops_launch(ctx, def, &own, stream);
   }
+  const char *probe = getenv("SOL_ROWS");
+  if (alike && probe && a->n >= 8192) {
+    int t = 128, c = 16, flags = 0;
+    if (strcmp(probe, "parts")) {
+      sscanf(probe, "%d,%d,%d", &t, &c, &flags);
+      int64_t chunks = a->n * in / 16;
+      int64_t each = ops_ceil_div(chunks, t * c);
+      own.kernel = in == 4 ? SOFTMAX_PROBE_4 : SOFTMAX_PROBE_2;
+      own.block = (uint32_t)t, own.cluster = (uint32_t)c, own.shared = (uint32_t)(each * t * 16);
+      p.lane_bits = c | flags << 8;
+      p.ahead = rows_ahead(a, xs * in, 1);
+      ops_grid(own.grid, p.m * (uint64_t)c, 1);
+      return ops_launch(ctx, def, &own, stream);
+    }
+    own.cluster = 1;
+    p.parts = parts_shape(p.y, (int64_t)p.m, p.n, in, out, parts_held(ctx, p.n * in, PARTS_SHARED));
+    own.kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
+    own.shared = (uint32_t)(p.parts.length * in);
+    parts_launch(&p.parts, &own);
+    return ops_launch(ctx, def, &own, stream);
+  }
   if (alike && parts_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
+  if (!alike && apart_plan(&p, in, &own)) return ops_launch(ctx, def, &own, stream);
   int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
   const Variant *v = &variants[kernel];
   uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
