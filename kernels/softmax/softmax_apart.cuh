@@ -5,6 +5,7 @@
 #define SOL_KERNELS_SOFTMAX_APART_CUH
 
 #include "chunks.cuh"
+#include "softmax/softmax_row.cuh"
 
 // Results of chunks that follow each other lane by lane, `words` words each: cells of 16 bytes, or of 8 where that is all a chunk has.
 // A cell has the end of the chunk before it: that of the lane before, or for the first lane the last lane's of the turn before.
@@ -61,6 +62,68 @@ INLINE void apart_put(ApartCells &c, int at, int words, int out, const uint32_t 
 INLINE void apart_end(ApartCells &c, int at, int words, int out) {
   const uint32_t none[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   if (c.shifted) apart_put(c, at, words, out, none);
+}
+
+// As label_of; every thread of the row knows its gradient then, for a neighbour may store it.
+INLINE Label apart_label(const SoftmaxParams *p, RowLanes a, const RowChunks &r, int in, int count, int kind) {
+  Label l = {LABEL_OF_ANOTHER, 0};
+  if (!LABELS || a.row >= p->m) return l;
+  int64_t at = target_at(p, a.row);
+  int turn = (r.before + (int)at * in) / 16 - r.first;
+  if (at < 0 || at >= p->n) l.at = NO_LABEL;
+  else if (turn >= 0 && turn < count * a.lanes && (turn & (a.lanes - 1)) == 0)
+    l.at = at, l.x = load_one((const char *)p->x + (int64_t)a.row * p->x_stride, at, kind);
+  return l;
+}
+
+INLINE float2 apart_fold(float2 v, RowLanes a, int lane_bits, float2 *warps) {
+  v = lanes_fold(v, FOLD_SOFTMAX, a.lanes);
+  if (lane_bits >= 0) return v;
+  if (a.lane == 0) warps[a.warp] = v;
+  __syncthreads();
+  return lanes_fold(a.lane < blockDim.x / 32 ? warps[a.lane] : make_float2(-INFINITY, 0), FOLD_SOFTMAX, 32);
+}
+
+INLINE void softmax_apart(const SoftmaxParams *p, int in, int out, int count, int kind) {
+  __shared__ float2 warps[SOFTMAX_APART_THREADS / 32];
+  const int per = 16 / in, words = per * out / 4, y_kind = out == 4 ? KIND_FP32 : p->y_kind;
+  RowLanes a = row_lanes(p->lane_bits);
+  const char *x = (const char *)p->x;
+  Extent tensor = {x, x + (int64_t)(p->m - 1) * p->x_stride + p->n * in};
+  RowChunks r = row_chunks(a, tensor, p->x_stride, a.row < p->m ? (int)p->n : 0, in, count);
+  RowPlace place = {a.row, r.first, 0};
+  Vec v[ROW_MAX_CHUNKS];
+  float f[ROW_MAX_CHUNKS][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+  chunks_load(r, count, in, v);
+  Label label = apart_label(p, a, r, in, count, kind);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    chunk_mask(r, k, span_lowest(kind), v[k]);
+    if (r.first + k * r.lanes >= r.chunks) v[k].v = make_uint4(span_lowest(kind), span_lowest(kind), span_lowest(kind), span_lowest(kind));
+    widen(&v[k], kind, in, f[k]);
+#pragma unroll
+    for (int j = 0; j < per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[k][j]);
+  }
+  float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
+#pragma unroll
+  for (int k = 0; k < count; k++)
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+  float2 row = apart_fold(make_float2(top, sums[0] + sums[1]), a, p->lane_bits, warps);
+  Finish z = finish_of(row, mine, p->log);
+  weigh_label(p, place, &label, row, &z);
+  if (LABELS && !p->y) return;
+  ApartCells c = apart_cells((char *)p->y + (int64_t)a.row * p->y_stride, r, a, words, out);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    uint32_t w[8];
+    int column = r.column + k * r.turn;
+#pragma unroll
+    for (int j = 0; j < per; j++) f[k][j] = LABELS && column + j == label.at ? label.x : finish(z, f[k][j]);
+    from_floats(f[k], per, y_kind, w);
+    apart_put(c, column * out, words, out, w);
+  }
+  apart_end(c, (r.column + count * r.turn) * out, words, out);
 }
 
 #endif
