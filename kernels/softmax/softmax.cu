@@ -13,6 +13,7 @@
 #include "softmax/softmax_apart.cuh"
 #include "softmax/softmax_parts.cuh"
 #include "softmax/softmax_row.cuh"
+#include "softmax/softmax_spread.cuh"
 
 // A row in registers.
 INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
@@ -67,96 +68,6 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     if (column[q] >= 0) store_one(y.at, column[q], y.kind, finish(z, edge[q]));
   put_label(y, label);
 }
-
-#if __CUDA_ARCH__ >= 800
-// A row in the shared memory of a cluster's blocks. Each thread copies, and then reads, its own chunks alone: `count`
-// of them. kind: of x, a literal.
-INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind) {
-  const int per = 16 / s.in, all = s.threads * s.cluster;
-  RowPlace place = row_place(s);
-  Span x = row_span(p, place, s.in);
-  int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0;
-  float edge = -INFINITY;
-  held += threadIdx.x;
-#pragma unroll
-  for (int k = 0; k < s.chunks; k++)
-    if (k < count)
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                       (uint32_t)__cvta_generic_to_shared(held + k * s.threads)),
-                   "l"(x.body + (int64_t)(k * all + place.thread) * 16)
-                   : "memory");
-  look_ahead(p, s);
-  Label label = label_of(p, place, &x, s, kind);
-  if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
-  asm volatile("cp.async.wait_all;" ::: "memory");
-  float2 row = row_fold(s, shared, fold_shared(held, s, count, edge, kind), FOLD_SOFTMAX);
-  Finish z = finish_of(row, row.x, p->log);
-  weigh_label(p, place, &label, row, &z);
-  if (LABELS && !p->y) return;
-  Target y = target_of(p, place, s.wide);
-  write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
-  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
-  put_label(y, label);
-}
-
-// More of a thread's chunks in a running (largest, sum of exp(. - largest)).
-INLINE float2 fold_more(float2 v, const uint4 *held, RowShape s, int count, int kind) {
-  float top = fmaxf(v.x, top_shared(held, s, count, kind)), mine = start_of(top), f[8];
-  float sums[2] = {v.x == top ? v.y : v.y * ex2((v.x - mine) * LOG2E), 0};
-#pragma unroll 4
-  for (int k = 0; k < count; k++) {
-    reread(held + k * s.threads, kind, s.in, f);
-#pragma unroll
-    for (int j = 0; j < 16 / s.in; j++) sums[j % 2] += ex2((f[j] - mine) * LOG2E);
-  }
-  return make_float2(top, sums[0] + sums[1]);
-}
-
-template <int left> INLINE void wait_for_groups(void) { asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory"); }
-
-INLINE void softmax_spread(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind) {
-  const int per = 16 / s.in, all = s.threads * s.cluster;
-  RowPlace place = row_place(s);
-  Span x = row_span(p, place, s.in);
-  int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0, some = (count + 3) / 4;
-  float edge = -INFINITY;
-  held += threadIdx.x;
-#pragma unroll
-  for (int g = 0; g < 4; g++) {
-#pragma unroll 4
-    for (int k = g * some; k < min(count, (g + 1) * some); k++)
-      fetch16(held + k * s.threads, x.body + (int64_t)(k * all + place.thread) * 16);
-    asm volatile("cp.async.commit_group;" ::: "memory");
-  }
-  if (p->lane_bits & 256) look_ahead(p, s);
-  Label label = label_of(p, place, &x, s, kind);
-  if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
-  float2 v = make_float2(-INFINITY, 0);
-  if (p->lane_bits & 512) {
-    wait_for_groups<0>();
-    v = fold_more(v, held, s, count, kind);
-  } else {
-    wait_for_groups<3>();
-    v = fold_more(v, held, s, min(some, count), kind);
-    wait_for_groups<2>();
-    v = fold_more(v, held + some * s.threads, s, max(min(some, count - some), 0), kind);
-    wait_for_groups<1>();
-    v = fold_more(v, held + 2 * some * s.threads, s, max(min(some, count - 2 * some), 0), kind);
-    wait_for_groups<0>();
-    v = fold_more(v, held + 3 * some * s.threads, s, max(min(some, count - 3 * some), 0), kind);
-  }
-  if (place.thread < x.edges) v = join(v, &edge, 1);
-  float2 row = row_fold(s, shared, v, FOLD_SOFTMAX);
-  Finish z = finish_of(row, row.x, p->log);
-  weigh_label(p, place, &label, row, &z);
-  if (LABELS && !p->y) return;
-  Target y = target_of(p, place, s.wide);
-  write_shared(p, y, held, x.head + (int64_t)place.thread * per, s, count, kind, row, z);
-  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
-  put_label(y, label);
-}
-
-#endif
 
 // A row of any length, read once for its largest and sum, and again, last chunks first: those are still in the cache.
 INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
@@ -400,26 +311,15 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     softmax_long(&p, s, &shared);                                                                            \
   }
 #define LOOP(in, threads) LONG(sol_softmax_##in##_loop, in, threads, 1)
-#define SPREAD(in, threads, chunks, cluster, blocks)                                                         \
-  KERNEL __launch_bounds__(threads, blocks) sol_softmax_##in##_shared_##threads##x##chunks##x##cluster(      \
-      SoftmaxParams p) {                                                                                     \
+#define SPREAD_ROWS(name, in, apart, blocks)                                                                 \
+  KERNEL __launch_bounds__(SOFTMAX_SPREAD_THREADS, blocks) name(SoftmaxParams p) {                           \
     extern __shared__ __align__(128) uint4 held[];                                                           \
     __shared__ RowFold shared;                                                                               \
-    const RowShape s = {threads, chunks, 1, cluster, in, in, 1};                                             \
+    const RowShape s = {(int)blockDim.x, 1, 1, cluster_blocks(), in, in, 1};                                 \
     begin(s, &shared);                                                                                       \
-    if (in == 4) softmax_shared(&p, s, &shared, held, KIND_FP32);                                            \
-    else if (p.x_kind == KIND_FP16) softmax_shared(&p, s, &shared, held, KIND_FP16);                         \
-    else softmax_shared(&p, s, &shared, held, KIND_BF16);                                                    \
-  }
-#define ROAM(in, kinds)                                                                                      \
-  KERNEL __launch_bounds__(512, 3) sol_softmax_##in##_roam(SoftmaxParams p) {                                \
-    extern __shared__ __align__(128) uint4 held[];                                                           \
-    __shared__ RowFold shared;                                                                               \
-    const RowShape s = {(int)blockDim.x, 1, 1, p.lane_bits & 255, in, in, 1};                                           \
-    begin(s, &shared);                                                                                       \
-    if (in == 4) softmax_spread(&p, s, &shared, held, KIND_FP32);                                            \
-    else if (p.x_kind == KIND_FP16) softmax_spread(&p, s, &shared, held, KIND_FP16);                         \
-    else softmax_spread(&p, s, &shared, held, KIND_BF16);                                                    \
+    if (in == 4) softmax_spread(&p, s, &shared, held, KIND_FP32, apart);                                     \
+    else if (p.x_kind == KIND_FP16) softmax_spread(&p, s, &shared, held, KIND_FP16, apart);                  \
+    else softmax_spread(&p, s, &shared, held, KIND_BF16, apart);                                             \
   }
 #define PARTED(in)                                                                                           \
   KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_softmax_##in##_parts(SoftmaxParams p) {          \
@@ -433,19 +333,17 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #if __CUDA_ARCH__ >= 800
 #define PARTS(in) PARTED(in)
-#define SHARED(in, threads, chunks, cluster, blocks) SPREAD(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks, blocks_apart)                                                                     \
+  SPREAD_ROWS(sol_softmax_##in##_spread, in, 0, blocks)                                                      \
+  SPREAD_ROWS(sol_softmax_##in##_spread_apart, in, 1, blocks_apart)
 #else
 #define PARTS(in)
-#define SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks, blocks_apart)
 #endif
 #if __CUDA_ARCH__ >= 900
-#define SHARED_90(in, threads, chunks, cluster, blocks) SPREAD(in, threads, chunks, cluster, blocks)
-#define PROBE(in) ROAM(in, 0)
 #define LOOP_90(in, threads, cluster) LONG(sol_softmax_##in##_loop_cluster, in, threads, cluster)
 #else
-#define SHARED_90(in, threads, chunks, cluster, blocks)
 #define LOOP_90(in, threads, cluster)
-#define PROBE(in)
 #endif
 #ifndef SOFTMAX_DEF
 #define SOFTMAX_DEF "softmax/softmax.def"

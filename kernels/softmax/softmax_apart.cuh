@@ -18,9 +18,10 @@ typedef struct ApartCells {
   uint32_t before[4]; // the end of this lane's chunk of the turn before
 } ApartCells;
 
-INLINE ApartCells apart_cells(char *y, const RowChunks &r, RowLanes a, int words, int out) {
+// begin, end, at: bytes of the row; at: where this lane's first chunk begins.
+INLINE ApartCells apart_cells(char *y, int begin, int end, int at, int lane, int lanes, int words) {
   const int size = words > 4 ? 16 : 4 * words;
-  ApartCells c = {y, r.begin * out, r.end * out, (int)((uint32_t)(uintptr_t)(y + r.column * out) & (size - 1)), false, a.lane, a.lanes, {0, 0, 0, 0}};
+  ApartCells c = {y, begin, end, (int)((uint32_t)(uintptr_t)(y + at) & (size - 1)), false, lane, lanes, {0, 0, 0, 0}};
   c.shifted = __any_sync(~0u, c.shift);
   return c;
 }
@@ -113,7 +114,7 @@ INLINE void softmax_apart(const SoftmaxParams *p, int in, int out, int count, in
   Finish z = finish_of(row, mine, p->log);
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
-  ApartCells c = apart_cells((char *)p->y + (int64_t)a.row * p->y_stride, r, a, words, out);
+  ApartCells c = apart_cells((char *)p->y + (int64_t)a.row * p->y_stride, r.begin * out, r.end * out, r.column * out, a.lane, a.lanes, words);
 #pragma unroll
   for (int k = 0; k < count; k++) {
     uint32_t w[8];

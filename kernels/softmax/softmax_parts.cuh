@@ -30,7 +30,7 @@ INLINE void part_write(const SoftmaxParams *p, Target y, const Span &x, SoftmaxP
                        float2 row, Finish z, Label label) {
   const int per = 16 / s.in;
   int64_t first = a.first + start * PARTS_THREADS, at = (label.at - x.head) / per - first;
-  write_shared(p, y, held + start * PARTS_THREADS, x.head + first * per, s, a.count - start, kind, row, z);
+  write_shared(p, y, held + start * PARTS_THREADS, x.head + first * per, PARTS_THREADS, s, a.count - start, kind, row, z);
   if (label.at >= x.head && at >= 0 && at < (a.count - start) * PARTS_THREADS && at % PARTS_THREADS == 0) put_label(y, label);
 }
 

@@ -208,33 +208,34 @@ INLINE float2 fold_shared(const uint4 *held, RowShape s, int count, float edge, 
 }
 
 // The write where y has x's kind: it and `log` are literals.
-INLINE void write_alike(Target y, const uint4 *held, int64_t first, RowShape s, int count, int log, float2 row,
+INLINE void write_alike(Target y, const uint4 *held, int64_t first, int step, RowShape s, int count, int log, float2 row,
                         Finish z) {
-  const int per = 16 / s.in, all = s.threads * s.cluster;
+  const int per = 16 / s.in;
 #pragma unroll 4
   for (int k = 0; k < count; k++) {
     float f[8];
     reread(held + k * s.threads, y.kind, s.in, f);
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = result(f[j], row, z, log);
-    store_chunk(y, first + (int64_t)k * all * per, s.in, f);
+    store_chunk(y, first + (int64_t)k * step * per, s.in, f);
   }
 }
 
-INLINE void write_shared(const SoftmaxParams *p, Target y, const uint4 *held, int64_t first, RowShape s, int count,
+// Writes `count` chunks of the row, `step` apart; the first is at column `first`.
+INLINE void write_shared(const SoftmaxParams *p, Target y, const uint4 *held, int64_t first, int step, RowShape s, int count,
                          int kind, float2 row, Finish z) {
-  const int per = 16 / s.in, all = s.threads * s.cluster;
+  const int per = 16 / s.in;
   float f[8];
   if (p->y_kind == kind) {
     y.kind = kind;
-    if (p->log) write_alike(y, held, first, s, count, 1, row, z);
-    else write_alike(y, held, first, s, count, 0, row, z);
+    if (p->log) write_alike(y, held, first, step, s, count, 1, row, z);
+    else write_alike(y, held, first, step, s, count, 0, row, z);
     return;
   }
 #pragma unroll 1
   for (int k = 0; k < count; k++) {
     reread(held + k * s.threads, kind, s.in, f);
-    finish_chunk(p, y, first + (int64_t)k * all * per, s.in, f, row, z);
+    finish_chunk(p, y, first + (int64_t)k * step * per, s.in, f, row, z);
   }
 }
 

@@ -15,27 +15,23 @@
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                        "sol_softmax_narrow_" #kind,
 #define ROUNDS(in, kind, rounds, blocks)        "sol_softmax_rounds_" #kind "_" #rounds,
-#define PROBE(in) "sol_softmax_" #in "_roam",
 #define PARTS(in)                               "sol_softmax_" #in "_parts",
 #define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
 #define APART(in, count, blocks)                "sol_softmax_" #in "_apart_" #count,
-#define SHARED(in, threads, chunks, cluster, blocks)                                                         \
-  "sol_softmax_" #in "_shared_" #threads "x" #chunks "x" #cluster,
-#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks, blocks_apart)        "sol_softmax_" #in "_spread", "sol_softmax_" #in "_spread_apart",
 #define LOOP(in, threads)                               "sol_softmax_" #in "_loop",
 #define LOOP_90(in, threads, cluster)                   "sol_softmax_" #in "_loop_cluster",
 #include "kernels/softmax/softmax.def"
 };
 
+enum { SPREAD_SHARED = 208 << 10 }; // bytes of a row that a block has at most
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
-#define PROBE(in) 212 << 10,
 #define PARTS(in)                                       PARTS_SHARED,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define APART(in, count, blocks)                        0,
-#define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
-#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks, blocks_apart)                SPREAD_SHARED, SPREAD_SHARED,
 #define LOOP(in, threads)                               0,
 #define LOOP_90(in, threads, cluster)                   0,
 #include "kernels/softmax/softmax.def"
@@ -48,12 +44,10 @@ typedef struct Variant {
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
 #define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
-#define PROBE(in) {0, 0, 0, 0, 0, false},
 #define PARTS(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
 #define APART(in, count, blocks)                        {0, 0, 0, 0, 0, false},
-#define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
-#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks, blocks_apart)                {0, 0, 0, 0, 0, false}, {0, 0, 0, 0, 0, false},
 #define LOOP(in, threads)                               {in, threads, 0, 1, 1, true},
 #define LOOP_90(in, threads, cluster)                   {in, threads, 0, 1, cluster, true},
 #include "kernels/softmax/softmax.def"
@@ -269,9 +263,31 @@ static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
+// Rows in shared memory. Blocks are small, 128 threads with up to 8 chunks each, for many of them on an SM hide what one waits for, and a
+// cluster has as many of them as fit the row; longer rows take more of each. False: rows are too long.
+static bool spread_plan(SolContext *ctx, const OpsDef *def, const SoftmaxParams *p, int in, bool alike, OpsLaunch *l) {
+  enum { EACH = 8, MORE = 12, FEWEST = 128 };
+  int64_t chunks = p->n * in / 16, most = ctx->cc >= 90 ? 16 : 1, threads = FEWEST;
+  int64_t blocks = ops_ceil_div(chunks, FEWEST * EACH);
+  if (blocks > most) blocks = most;
+  const char *probe = getenv("SOL_ROWS");
+  int t, c;
+  if (probe && sscanf(probe, "%d,%d", &t, &c) == 2) blocks = c, threads = t;
+  else
+  while (threads < SOFTMAX_SPREAD_THREADS && chunks > blocks * threads * MORE) threads *= 2;
+  int64_t shared = ops_ceil_div(chunks, blocks * threads) * threads * 16;
+  l->kernel = in == 4 ? (alike ? SOFTMAX_SPREAD_4 : SOFTMAX_SPREAD_APART_4)
+                      : (alike ? SOFTMAX_SPREAD_2 : SOFTMAX_SPREAD_APART_2);
+  if (shared > SPREAD_SHARED || !ops_has_kernel(ctx, def, l->kernel)) return false;
+  l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks, l->shared = (uint32_t)shared;
+  ops_grid(l->grid, p->m * (uint64_t)blocks, 1);
+  return true;
+}
+
 // Rows that no cluster holds, in parts all over the GPU. False: they are not, or the output may not be used for posts.
 static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   enum { ENOUGH = 1 << 20 }; // bytes: clusters are faster up to here
+  if (getenv("SOL_PARTS")) return false;
   int64_t bytes = p->n * in, parts = bytes > ENOUGH ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
   l->kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
   if (!parts || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
@@ -296,31 +312,14 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
     p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
     return ops_launch(ctx, def, &own, stream);
   }
-  const char *probe = getenv("SOL_ROWS");
-  if (alike && probe && a->n >= 8192) {
-    int t = 128, c = 16, flags = 0;
-    if (strcmp(probe, "parts")) {
-      sscanf(probe, "%d,%d,%d", &t, &c, &flags);
-      int64_t chunks = a->n * in / 16;
-      int64_t each = ops_ceil_div(chunks, t * c);
-      own.kernel = in == 4 ? SOFTMAX_PROBE_4 : SOFTMAX_PROBE_2;
-      own.block = (uint32_t)t, own.cluster = (uint32_t)c, own.shared = (uint32_t)(each * t * 16);
-      p.lane_bits = c | flags << 8;
-      p.ahead = rows_ahead(a, xs * in, 1);
-      ops_grid(own.grid, p.m * (uint64_t)c, 1);
-      return ops_launch(ctx, def, &own, stream);
-    }
-    own.cluster = 1;
-    p.parts = parts_shape(p.y, (int64_t)p.m, p.n, in, out, parts_held(ctx, p.n * in, PARTS_SHARED));
-    own.kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
-    own.shared = (uint32_t)(p.parts.length * in);
-    parts_launch(&p.parts, &own);
-    return ops_launch(ctx, def, &own, stream);
-  }
   if (alike && parts_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
   if (!alike && apart_plan(&p, in, &own)) return ops_launch(ctx, def, &own, stream);
   int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
+  if ((!variants[kernel].chunks || (getenv("SOL_ROWS") && a->n >= 8192)) && spread_plan(ctx, def, &p, in, alike, &own)) {
+    p.ahead = rows_ahead(a, xs * in, 1);
+    return ops_launch(ctx, def, &own, stream);
+  }
   const Variant *v = &variants[kernel];
   uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
   p.ahead = rows_ahead(a, xs * in, v->rows);
