@@ -311,15 +311,26 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     softmax_long(&p, s, &shared);                                                                            \
   }
 #define LOOP(in, threads) LONG(sol_softmax_##in##_loop, in, threads, 1)
-#define SPREAD_ROWS(name, in, apart, blocks)                                                                 \
-  KERNEL __launch_bounds__(SOFTMAX_SPREAD_THREADS, blocks) name(SoftmaxParams p) {                           \
+#define OF_KIND(in, body, ...)                                                                               \
+  if (in == 4) body(&p, s, __VA_ARGS__, KIND_FP32);                                                          \
+  else if (p.x_kind == KIND_FP16) body(&p, s, __VA_ARGS__, KIND_FP16);                                       \
+  else body(&p, s, __VA_ARGS__, KIND_BF16);
+#define HELD_SHARED_ROWS(in, threads, chunks, cluster, blocks)                                               \
+  KERNEL __launch_bounds__(threads, blocks) sol_softmax_##in##_shared_##threads##x##chunks##x##cluster(      \
+      SoftmaxParams p) {                                                                                     \
+    extern __shared__ __align__(128) uint4 held[];                                                           \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {threads, chunks, 1, cluster, in, in, 1};                                             \
+    begin(s, &shared);                                                                                       \
+    OF_KIND(in, softmax_shared, &shared, held)                                                               \
+  }
+#define SPREAD_ROWS(in, blocks)                                                                              \
+  KERNEL __launch_bounds__(SOFTMAX_SPREAD_THREADS, blocks) sol_softmax_##in##_spread(SoftmaxParams p) {      \
     extern __shared__ __align__(128) uint4 held[];                                                           \
     __shared__ RowFold shared;                                                                               \
     const RowShape s = {(int)blockDim.x, 1, 1, cluster_blocks(), in, in, 1};                                 \
     begin(s, &shared);                                                                                       \
-    if (in == 4) softmax_spread(&p, s, &shared, held, KIND_FP32, apart);                                     \
-    else if (p.x_kind == KIND_FP16) softmax_spread(&p, s, &shared, held, KIND_FP16, apart);                  \
-    else softmax_spread(&p, s, &shared, held, KIND_BF16, apart);                                             \
+    OF_KIND(in, softmax_spread, &shared, held)                                                               \
   }
 #define PARTED(in)                                                                                           \
   KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_softmax_##in##_parts(SoftmaxParams p) {          \
@@ -327,22 +338,25 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     __shared__ RowFold folds[2];                                                                             \
     const RowShape s = {PARTS_THREADS, 1, 1, 1, in, in, 1};                                                  \
     begin(s, folds);                                                                                         \
-    if (in == 4) softmax_parts(&p, s, folds, held, KIND_FP32);                                               \
-    else if (p.x_kind == KIND_FP16) softmax_parts(&p, s, folds, held, KIND_FP16);                            \
-    else softmax_parts(&p, s, folds, held, KIND_BF16);                                                       \
+    OF_KIND(in, softmax_parts, folds, held)                                                                  \
   }
 #if __CUDA_ARCH__ >= 800
 #define PARTS(in) PARTED(in)
-#define SPREAD(in, blocks, blocks_apart)                                                                     \
-  SPREAD_ROWS(sol_softmax_##in##_spread, in, 0, blocks)                                                      \
-  SPREAD_ROWS(sol_softmax_##in##_spread_apart, in, 1, blocks_apart)
+#define SPREAD(in, blocks) SPREAD_ROWS(in, blocks)
 #else
 #define PARTS(in)
-#define SPREAD(in, blocks, blocks_apart)
+#define SPREAD(in, blocks)
+#endif
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900 // where there are clusters, none is shorter
+#define SHARED(in, threads, chunks, cluster, blocks) HELD_SHARED_ROWS(in, threads, chunks, cluster, blocks)
+#else
+#define SHARED(in, threads, chunks, cluster, blocks)
 #endif
 #if __CUDA_ARCH__ >= 900
+#define SHARED_90(in, threads, chunks, cluster, blocks) HELD_SHARED_ROWS(in, threads, chunks, cluster, blocks)
 #define LOOP_90(in, threads, cluster) LONG(sol_softmax_##in##_loop_cluster, in, threads, cluster)
 #else
+#define SHARED_90(in, threads, chunks, cluster, blocks)
 #define LOOP_90(in, threads, cluster)
 #endif
 #ifndef SOFTMAX_DEF

@@ -1,5 +1,4 @@
-// Rows in the shared memory of a block, or of a cluster's blocks: as many of these as fit the row, so that none is half empty. Warps of
-// all blocks have consecutive segments of a row's chunks. Each thread copies, and then reads, its own chunks alone.
+// Rows in the shared memory of a block, or of a cluster's blocks. Each thread copies, and then reads, its own chunks alone.
 #ifndef SOL_KERNELS_SOFTMAX_SPREAD_CUH
 #define SOL_KERNELS_SOFTMAX_SPREAD_CUH
 
@@ -8,6 +7,49 @@
 #include "softmax/softmax_row.cuh"
 
 #if __CUDA_ARCH__ >= 800
+// As row_fold. What the blocks of a cluster have is folded by lanes, not one after the other: each step waits for the one before.
+INLINE float2 spread_fold(RowShape s, RowFold *shared, float2 v) {
+  RowShape block = s;
+  block.cluster = 1;
+  v = row_fold(block, shared, v, FOLD_SOFTMAX);
+  if (s.cluster == 1) return v;
+  exchange_all(&shared->exchange, s.cluster, v);
+  int lane = threadIdx.x % 32;
+  return lanes_fold(lane < s.cluster ? shared->exchange.from[lane] : make_float2(-INFINITY, 0), FOLD_SOFTMAX, 32);
+}
+
+// A row in the shared memory of a cluster's blocks. Each thread copies, and then reads, its own chunks alone: `count`
+// of them. kind: of x, a literal.
+INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind) {
+  const int per = 16 / s.in, all = s.threads * s.cluster;
+  RowPlace place = row_place(s);
+  Span x = row_span(p, place, s.in);
+  int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0;
+  float edge = -INFINITY;
+  held += threadIdx.x;
+#pragma unroll
+  for (int k = 0; k < s.chunks; k++)
+    if (k < count)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                       (uint32_t)__cvta_generic_to_shared(held + k * s.threads)),
+                   "l"(x.body + (int64_t)(k * all + place.thread) * 16)
+                   : "memory");
+  look_ahead(p, s);
+  Label label = label_of(p, place, &x, s, kind);
+  if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  float2 row = spread_fold(s, shared, fold_shared(held, s, count, edge, kind));
+  Finish z = finish_of(row, row.x, p->log);
+  weigh_label(p, place, &label, row, &z);
+  if (LABELS && !p->y) return;
+  Target y = target_of(p, place, s.wide);
+  write_shared(p, y, held, x.head + (int64_t)place.thread * per, all, s, count, kind, row, z);
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  put_label(y, label);
+}
+
+// ---- Where y is not aligned as x is, or its elements have another size: warps of all blocks have consecutive segments of a row's chunks
+
 // What a thread has of a row: `count` chunks from `first` on, a warp's lanes apart; `segment`: chunks of a warp.
 typedef struct SpreadPlace {
   int first, count, segment;
@@ -34,8 +76,8 @@ INLINE Label spread_label(const SoftmaxParams *p, RowPlace place, const Span &x,
   return l;
 }
 
-// Where y is not aligned as x is, or its elements have another size.
-INLINE void spread_apart(const SoftmaxParams *p, Target y, const uint4 *held, const Span &x, SpreadPlace a, RowShape s, int out, int kind,
+// Writes what a thread has.
+INLINE void write_apart(const SoftmaxParams *p, Target y, const uint4 *held, const Span &x, SpreadPlace a, RowShape s, int out, int kind,
                          float2 row, Finish z, Label label) {
   const int per = 16 / s.in, words = per * out / 4, y_kind = out == 4 ? KIND_FP32 : y.kind;
   int lane = threadIdx.x % 32, turns = __shfl_sync(~0u, a.count, 0), begin = x.head + (a.first - lane) * per;
@@ -54,8 +96,8 @@ INLINE void spread_apart(const SoftmaxParams *p, Target y, const uint4 *held, co
   apart_end(c, column * out, words, out);
 }
 
-// kind: of x, a literal, as apart is.
-INLINE void softmax_spread(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind, int apart) {
+// kind: of x, a literal. Threads and blocks of a row are known at run time.
+INLINE void softmax_spread(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind) {
   const int per = 16 / s.in;
   RowPlace place = row_place(s);
   Span x = row_span(p, place, s.in);
@@ -68,16 +110,15 @@ INLINE void softmax_spread(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   Label label = spread_label(p, place, x, a, per, kind);
   if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
   wait_for_fetches();
-  float2 row = row_fold(s, shared, fold_shared(held, s, a.count, edge, kind), FOLD_SOFTMAX);
+  float2 row = spread_fold(s, shared, fold_shared(held, s, a.count, edge, kind));
   Finish z = finish_of(row, row.x, p->log);
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, 1);
-  if (!apart) write_shared(p, y, held, x.head + (int64_t)a.first * per, 32, s, a.count, kind, row, z);
-  else if (y.kind == KIND_FP32) spread_apart(p, y, held, x, a, s, 4, kind, row, z, label);
-  else spread_apart(p, y, held, x, a, s, 2, kind, row, z, label);
+  if (y.kind == KIND_FP32) write_apart(p, y, held, x, a, s, 4, kind, row, z, label);
+  else write_apart(p, y, held, x, a, s, 2, kind, row, z, label);
   if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
-  if (!apart || label.at < x.head || label.at >= x.head + x.chunks * per) put_label(y, label);
+  if (label.at < x.head || label.at >= x.head + x.chunks * per) put_label(y, label);
 }
 #endif
 

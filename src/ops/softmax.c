@@ -2,9 +2,6 @@
 #include "ops/softmax.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "ops/chunks.h"
@@ -18,7 +15,10 @@ const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define PARTS(in)                               "sol_softmax_" #in "_parts",
 #define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
 #define APART(in, count, blocks)                "sol_softmax_" #in "_apart_" #count,
-#define SPREAD(in, blocks, blocks_apart)        "sol_softmax_" #in "_spread", "sol_softmax_" #in "_spread_apart",
+#define SHARED(in, threads, chunks, cluster, blocks)                                                         \
+  "sol_softmax_" #in "_shared_" #threads "x" #chunks "x" #cluster,
+#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks)                              "sol_softmax_" #in "_spread",
 #define LOOP(in, threads)                               "sol_softmax_" #in "_loop",
 #define LOOP_90(in, threads, cluster)                   "sol_softmax_" #in "_loop_cluster",
 #include "kernels/softmax/softmax.def"
@@ -31,7 +31,9 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define PARTS(in)                                       PARTS_SHARED,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define APART(in, count, blocks)                        0,
-#define SPREAD(in, blocks, blocks_apart)                SPREAD_SHARED, SPREAD_SHARED,
+#define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
+#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks)                              SPREAD_SHARED,
 #define LOOP(in, threads)                               0,
 #define LOOP_90(in, threads, cluster)                   0,
 #include "kernels/softmax/softmax.def"
@@ -47,7 +49,9 @@ static const Variant variants[SOFTMAX_KERNELS] = {
 #define PARTS(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
 #define APART(in, count, blocks)                        {0, 0, 0, 0, 0, false},
-#define SPREAD(in, blocks, blocks_apart)                {0, 0, 0, 0, 0, false}, {0, 0, 0, 0, 0, false},
+#define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
+#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks)                              {0, 0, 0, 0, 0, false},
 #define LOOP(in, threads)                               {in, threads, 0, 1, 1, true},
 #define LOOP_90(in, threads, cluster)                   {in, threads, 0, 1, cluster, true},
 #include "kernels/softmax/softmax.def"
@@ -250,7 +254,8 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
 static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   enum { SIZES = 2 };
   static const int counts[2][SIZES] = {{4, 2}, {6, 3}},
-                   kernels[2][SIZES] = {{SOFTMAX_APART_2_4, SOFTMAX_APART_2_2}, {SOFTMAX_APART_4_6, SOFTMAX_APART_4_3}};
+                   kernels[2][SIZES] = {{SOFTMAX_APART_2_4, SOFTMAX_APART_2_2},
+                                        {SOFTMAX_APART_4_6, SOFTMAX_APART_4_3}};
   int64_t chunks = chunks_of(p->x, p->x_stride, p->n, in), least = INT64_MAX;
   for (int i = 0; i < SIZES; i++) {
     int count = counts[in == 4][i];
@@ -263,21 +268,16 @@ static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
-// Rows in shared memory. Blocks are small, 128 threads with up to 8 chunks each, for many of them on an SM hide what one waits for, and a
+// Rows in shared memory whose x and y are not aligned alike. Blocks are small, 128 threads with up to 8 chunks each, for many of them on an SM hide what one waits for, and a
 // cluster has as many of them as fit the row; longer rows take more of each. False: rows are too long.
-static bool spread_plan(SolContext *ctx, const OpsDef *def, const SoftmaxParams *p, int in, bool alike, OpsLaunch *l) {
+static bool spread_plan(SolContext *ctx, const OpsDef *def, const SoftmaxParams *p, int in, OpsLaunch *l) {
   enum { EACH = 8, MORE = 12, FEWEST = 128 };
   int64_t chunks = p->n * in / 16, most = ctx->cc >= 90 ? 16 : 1, threads = FEWEST;
   int64_t blocks = ops_ceil_div(chunks, FEWEST * EACH);
   if (blocks > most) blocks = most;
-  const char *probe = getenv("SOL_ROWS");
-  int t, c;
-  if (probe && sscanf(probe, "%d,%d", &t, &c) == 2) blocks = c, threads = t;
-  else
   while (threads < SOFTMAX_SPREAD_THREADS && chunks > blocks * threads * MORE) threads *= 2;
   int64_t shared = ops_ceil_div(chunks, blocks * threads) * threads * 16;
-  l->kernel = in == 4 ? (alike ? SOFTMAX_SPREAD_4 : SOFTMAX_SPREAD_APART_4)
-                      : (alike ? SOFTMAX_SPREAD_2 : SOFTMAX_SPREAD_APART_2);
+  l->kernel = in == 4 ? SOFTMAX_SPREAD_4 : SOFTMAX_SPREAD_2;
   if (shared > SPREAD_SHARED || !ops_has_kernel(ctx, def, l->kernel)) return false;
   l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks, l->shared = (uint32_t)shared;
   ops_grid(l->grid, p->m * (uint64_t)blocks, 1);
@@ -287,7 +287,6 @@ static bool spread_plan(SolContext *ctx, const OpsDef *def, const SoftmaxParams 
 // Rows that no cluster holds, in parts all over the GPU. False: they are not, or the output may not be used for posts.
 static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   enum { ENOUGH = 1 << 20 }; // bytes: clusters are faster up to here
-  if (getenv("SOL_PARTS")) return false;
   int64_t bytes = p->n * in, parts = bytes > ENOUGH ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
   l->kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
   if (!parts || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
@@ -315,21 +314,23 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   if (alike && parts_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
   if (!alike && apart_plan(&p, in, &own)) return ops_launch(ctx, def, &own, stream);
-  int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
-  if ((!variants[kernel].chunks || (getenv("SOL_ROWS") && a->n >= 8192)) && spread_plan(ctx, def, &p, in, alike, &own)) {
+  if (!alike && spread_plan(ctx, def, &p, in, &own)) {
     p.ahead = rows_ahead(a, xs * in, 1);
     return ops_launch(ctx, def, &own, stream);
   }
+  int64_t chunks = a->n / (16 / in);
+  int kernel = pick(ctx, def, in, chunks, alike);
   const Variant *v = &variants[kernel];
   uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
   p.ahead = rows_ahead(a, xs * in, v->rows);
   OpsLaunch l = {.kernel = kernel,
                  .block = (uint32_t)(v->threads * v->rows),
                  .cluster = (uint32_t)v->cluster,
-                 .shared = softmax_shared[kernel],
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
+  if (softmax_shared[kernel])
+    l.shared = (uint32_t)(ops_ceil_div(chunks, v->threads * v->cluster) * v->threads * 16);
   ops_grid(l.grid, (p.m + rows - 1) / rows * cluster, 1);
   return ops_launch(ctx, def, &l, stream);
 }

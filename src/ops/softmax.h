@@ -12,7 +12,9 @@ enum {
 #define PARTS(in)                                       SOFTMAX_PARTS_##in,
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
 #define APART(in, count, blocks)                        SOFTMAX_APART_##in##_##count,
-#define SPREAD(in, blocks, blocks_apart)                SOFTMAX_SPREAD_##in, SOFTMAX_SPREAD_APART_##in,
+#define SHARED(in, threads, chunks, cluster, blocks)    SOFTMAX_SHARED_##in##_##threads##_##chunks##_##cluster,
+#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks)                              SOFTMAX_SPREAD_##in,
 #define LOOP(in, threads)                               SOFTMAX_LOOP_##in,
 #define LOOP_90(in, threads, cluster)                   SOFTMAX_LOOP_90_##in,
 #include "kernels/softmax/softmax.def"
