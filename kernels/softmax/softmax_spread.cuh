@@ -9,13 +9,14 @@
 #if __CUDA_ARCH__ >= 800
 // As row_fold. What the blocks of a cluster have is folded by lanes, not one after the other: each step waits for the one before.
 INLINE float2 spread_fold(RowShape s, RowFold *shared, float2 v) {
-  RowShape block = s;
-  block.cluster = 1;
-  v = row_fold(block, shared, v, FOLD_SOFTMAX);
+  RowShape alone = s;
+  alone.cluster = 1;
+  v = row_fold(alone, shared, v, FOLD_SOFTMAX);
   if (s.cluster == 1) return v;
   exchange_all(&shared->exchange, s.cluster, v);
-  int lane = threadIdx.x % 32;
-  return lanes_fold(lane < s.cluster ? shared->exchange.from[lane] : make_float2(-INFINITY, 0), FOLD_SOFTMAX, 32);
+  const int lanes = s.cluster <= 4 ? 4 : s.cluster <= 8 ? 8 : 16;
+  int block = threadIdx.x % lanes;
+  return lanes_fold(block < s.cluster ? shared->exchange.from[block] : make_float2(-INFINITY, 0), FOLD_SOFTMAX, lanes);
 }
 
 // A row in the shared memory of a cluster's blocks. Each thread copies, and then reads, its own chunks alone: `count`
