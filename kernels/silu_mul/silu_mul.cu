@@ -482,7 +482,7 @@ INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p)
     SILU_BY_KIND(silu_row, in, wide, threads, rows, count)                                                   \
   }
 #define SILU_NARROW(in)                                                                                      \
-  KERNEL __launch_bounds__(NARROW_THREADS) sol_silu_mul_narrow_##in(const __grid_constant__ SiluParams p) {  \
+  KERNEL __launch_bounds__(NARROW_THREADS, 10) sol_silu_mul_narrow_##in(const __grid_constant__ SiluParams p) {  \
     if (p.narrow.each <= 8) silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, 8, &p);                          \
     else silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, NARROW_MOST, &p);                                   \
   }

@@ -6,6 +6,8 @@
 #include "../parts.h"
 
 enum { SOFTMAX_ROUNDS_THREADS = 128 }; // of a block whose rows are in registers, some lanes a row
+enum { SOFTMAX_SPREAD_THREADS = 512 }; // of a block of a row in shared memory, at most
+enum { SOFTMAX_APART_THREADS = 512 }; // of a block that has one row, at most
 
 typedef struct SoftmaxParams {
   void *y;

@@ -14,23 +14,26 @@ const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define ROUNDS(in, kind, rounds, blocks)        "sol_softmax_rounds_" #kind "_" #rounds,
 #define PARTS(in)                               "sol_softmax_" #in "_parts",
 #define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
-#define APART(in, threads, chunks, rows)        "sol_softmax_" #in "_apart_" #threads "x" #chunks,
+#define APART(in, count, blocks)                "sol_softmax_" #in "_apart_" #count,
 #define SHARED(in, threads, chunks, cluster, blocks)                                                         \
   "sol_softmax_" #in "_shared_" #threads "x" #chunks "x" #cluster,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks)                              "sol_softmax_" #in "_spread",
 #define LOOP(in, threads)                               "sol_softmax_" #in "_loop",
 #define LOOP_90(in, threads, cluster)                   "sol_softmax_" #in "_loop_cluster",
 #include "kernels/softmax/softmax.def"
 };
 
+enum { SPREAD_SHARED = 208 << 10 }; // bytes of a row that a block has at most
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
 #define PARTS(in)                                       PARTS_SHARED,
 #define HELD(in, threads, chunks, rows, blocks)         0,
-#define APART(in, threads, chunks, rows)                0,
+#define APART(in, count, blocks)                        0,
 #define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks)                              SPREAD_SHARED,
 #define LOOP(in, threads)                               0,
 #define LOOP_90(in, threads, cluster)                   0,
 #include "kernels/softmax/softmax.def"
@@ -45,9 +48,10 @@ static const Variant variants[SOFTMAX_KERNELS] = {
 #define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
 #define PARTS(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
-#define APART(in, threads, chunks, rows)                {in, threads, chunks, rows, 1, true},
+#define APART(in, count, blocks)                        {0, 0, 0, 0, 0, false},
 #define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks)                              {0, 0, 0, 0, 0, false},
 #define LOOP(in, threads)                               {in, threads, 0, 1, 1, true},
 #define LOOP_90(in, threads, cluster)                   {in, threads, 0, 1, cluster, true},
 #include "kernels/softmax/softmax.def"
@@ -185,7 +189,7 @@ static bool same_alignment(const SolSoftmax *a, int64_t xs, int64_t ys, int in, 
 static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool alike) {
   for (int i = 0; i < SOFTMAX_KERNELS; i++) {
     const Variant *v = &variants[i];
-    if (v->in != in || (v->apart && v->chunks && alike) || (!v->apart && !alike)) continue;
+    if (v->in != in || (!v->apart && !alike)) continue;
     bool spread = v->chunks || v->cluster == 1 || chunks >= (int64_t)v->threads * v->cluster;
     bool holds = !v->chunks || (int64_t)v->threads * v->chunks * v->cluster >= chunks;
     if (holds && spread && ops_has_kernel(ctx, def, i)) return i;
@@ -245,6 +249,41 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
+// Rows in registers whose x and y are not aligned alike: of the kernels the one that leaves the fewest places empty, and then the one with
+// the fewest threads. False: rows are too long.
+static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
+  enum { SIZES = 2 };
+  static const int counts[2][SIZES] = {{4, 2}, {6, 3}},
+                   kernels[2][SIZES] = {{SOFTMAX_APART_2_4, SOFTMAX_APART_2_2},
+                                        {SOFTMAX_APART_4_6, SOFTMAX_APART_4_3}};
+  int64_t chunks = chunks_of(p->x, p->x_stride, p->n, in), least = INT64_MAX;
+  for (int i = 0; i < SIZES; i++) {
+    int count = counts[in == 4][i];
+    int64_t threads = chunks_threads(chunks, count);
+    if (threads > SOFTMAX_APART_THREADS || threads * count >= least) continue;
+    least = threads * count;
+    p->lane_bits = chunks_launch(threads, (int64_t)p->m, l);
+    l->kernel = kernels[in == 4][i];
+  }
+  return least != INT64_MAX;
+}
+
+// Rows in shared memory whose x and y are not aligned alike. Blocks are small, 128 threads with up to 8 chunks each, for many of them on an SM hide what one waits for, and a
+// cluster has as many of them as fit the row; longer rows take more of each. False: rows are too long.
+static bool spread_plan(SolContext *ctx, const OpsDef *def, const SoftmaxParams *p, int in, OpsLaunch *l) {
+  enum { EACH = 8, MORE = 12, FEWEST = 128 };
+  int64_t chunks = p->n * in / 16, most = ctx->cc >= 90 ? 16 : 1, threads = FEWEST;
+  int64_t blocks = ops_ceil_div(chunks, FEWEST * EACH);
+  if (blocks > most) blocks = most;
+  while (threads < SOFTMAX_SPREAD_THREADS && chunks > blocks * threads * MORE) threads *= 2;
+  int64_t shared = ops_ceil_div(chunks, blocks * threads) * threads * 16;
+  l->kernel = in == 4 ? SOFTMAX_SPREAD_4 : SOFTMAX_SPREAD_2;
+  if (shared > SPREAD_SHARED || !ops_has_kernel(ctx, def, l->kernel)) return false;
+  l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks, l->shared = (uint32_t)shared;
+  ops_grid(l->grid, p->m * (uint64_t)blocks, 1);
+  return true;
+}
+
 // Rows that no cluster holds, in parts all over the GPU. False: they are not, or the output may not be used for posts.
 static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   enum { ENOUGH = 1 << 20 }; // bytes: clusters are faster up to here
@@ -274,17 +313,24 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   }
   if (alike && parts_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
-  int kernel = pick(ctx, def, in, a->n / (16 / in), alike);
+  if (!alike && apart_plan(&p, in, &own)) return ops_launch(ctx, def, &own, stream);
+  if (!alike && spread_plan(ctx, def, &p, in, &own)) {
+    p.ahead = rows_ahead(a, xs * in, 1);
+    return ops_launch(ctx, def, &own, stream);
+  }
+  int64_t chunks = a->n / (16 / in);
+  int kernel = pick(ctx, def, in, chunks, alike);
   const Variant *v = &variants[kernel];
   uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
   p.ahead = rows_ahead(a, xs * in, v->rows);
   OpsLaunch l = {.kernel = kernel,
                  .block = (uint32_t)(v->threads * v->rows),
                  .cluster = (uint32_t)v->cluster,
-                 .shared = softmax_shared[kernel],
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
+  if (softmax_shared[kernel])
+    l.shared = (uint32_t)(ops_ceil_div(chunks, v->threads * v->cluster) * v->threads * 16);
   ops_grid(l.grid, (p.m + rows - 1) / rows * cluster, 1);
   return ops_launch(ctx, def, &l, stream);
 }

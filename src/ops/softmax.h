@@ -11,9 +11,10 @@ enum {
 #define ROUNDS(in, kind, rounds, blocks)                SOFTMAX_ROUNDS_##kind##_##rounds,
 #define PARTS(in)                                       SOFTMAX_PARTS_##in,
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
-#define APART(in, threads, chunks, rows)                SOFTMAX_APART_##in##_##threads##_##chunks,
+#define APART(in, count, blocks)                        SOFTMAX_APART_##in##_##count,
 #define SHARED(in, threads, chunks, cluster, blocks)    SOFTMAX_SHARED_##in##_##threads##_##chunks##_##cluster,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
+#define SPREAD(in, blocks)                              SOFTMAX_SPREAD_##in,
 #define LOOP(in, threads)                               SOFTMAX_LOOP_##in,
 #define LOOP_90(in, threads, cluster)                   SOFTMAX_LOOP_90_##in,
 #include "kernels/softmax/softmax.def"
