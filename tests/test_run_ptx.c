@@ -100,7 +100,7 @@ TEST(findings_and_limits_exit_with_4) {
 static const char loop_ptx[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\nL: bra L;\n}\n";
 static const char bad_ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n  "
-                              "tcgen05.wait::ld.sync.aligned;\n  ret;\n}\n";
+                              "tcgen05.shift.cta_group::1.down [0];\n  ret;\n}\n";
 
 static int run_text(const char *ptx, const char *arguments) {
   char path[] = "/tmp/sol-ptx-XXXXXX", command[512];

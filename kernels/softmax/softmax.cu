@@ -347,7 +347,7 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
 #define PARTS(in)
 #define SPREAD(in, blocks)
 #endif
-#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900 // where there are clusters, none is shorter
+#if __CUDA_ARCH__ >= 800
 #define SHARED(in, threads, chunks, cluster, blocks) HELD_SHARED_ROWS(in, threads, chunks, cluster, blocks)
 #else
 #define SHARED(in, threads, chunks, cluster, blocks)

@@ -28,7 +28,7 @@ static int views(const void *args, OpsView *v) {
   v[2] = OPS_VIEW(SolCrossEntropy, targets, id_of(a), OPS_IN, .rows = 1, .cols = a->m, .fill = OPS_FILL_IDS,
                   .limit = a->n);
   v[3] = OPS_VIEW(SolCrossEntropy, gradient, a->dtype, OPS_OUT, .rows = a->m, .cols = a->n,
-                  .stride = a->gradient_stride, .alias = 2, .optional = true, .extra = true);
+                  .stride = a->gradient_stride, .alias = 2, .optional = true, .extra = true, .unit = 1);
   return 4;
 }
 

@@ -42,6 +42,7 @@ typedef struct OpsView {
   int64_t limit; // of ids
   bool finite;   // tests put no NaN, infinities or huge values into it
   bool scratch;  // a workspace: written, but its contents after the call mean nothing
+  double unit;   // what was subtracted from the result: its rounding is part of a small result's error
 } OpsView;
 // The view of the pointer `member` of the arguments `a`, a `type`; the rest: its dtype, its role, and so on.
 #define OPS_VIEW(type, member, ...) ((OpsView){#member, offsetof(type, member), a->member, __VA_ARGS__})

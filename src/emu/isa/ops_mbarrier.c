@@ -31,7 +31,6 @@ static void end_phase_if_complete(EmuCtx *x, const uint8_t *host, Barrier *b) {
   if (b->pending || b->tx) return;
   b->phase = !b->phase;
   b->pending = b->expected;
-  x->budget = 0; // who polls it runs before two phases may have passed, as on a GPU, where nobody is so far ahead
   if (emu_traced(x)) emu_trace_phase(x, host, false);
 }
 
