@@ -11,7 +11,7 @@
 
 static const char *const elsewhere_families[] = {
     "control", "move",  "address", "load", "store",  "fence",   "barrier", "async_copy", "mbarrier",
-    "hint",    "stack", "atomic",  "warp", "matrix", "tcgen05", "texture", "surface", "video"};
+    "hint",    "stack", "atomic",  "warp", "matrix", "tcgen05", "texture", "surface",    "video"};
 
 // No test names these; the corpus of nvcc's programs (tests/ptx) reaches some of them.
 static const char *const elsewhere_untested[] = {
