@@ -137,7 +137,8 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
   }
 
   // Steps `from` to `to` of a tile. apart: of A and of B. Boxes outside of A or B, which tensor copies fill with zeros, more slowly than they
-  // copy, are left as they are once there is anything in their place: no result that is stored depends on them.
+  // copy, are left as they are once there is anything in their place: no result that is stored depends on them. Not in clusters of 2 by 2:
+  // a block that is sent nothing would not have to wait for the one across, and what it has read twice would count as read by that one, too.
   template <bool SHARED>
   static __device__ __forceinline__ void copy(Ring *r, const GemmTiledParams &p, Turn &turn, GemmTile t, int2 apart, int from, int to, GemmShare share) {
     int beside = share.beside(), below = share.below(), across = gemm_gated(p) ? 2 * p.n : p.n;
@@ -148,12 +149,13 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
       uint64_t *full = &r->full[turn.stage];
       int k = step * DEEP;
       barrier_wait(&r->empty[turn.stage], turn.parity ^ 1);
-      barrier_expect(full, turn.again ? inside : A_BYTES + B_BYTES);
+      bool all = !turn.again || share.reached() > 2;
+      barrier_expect(full, all ? A_BYTES + B_BYTES : inside);
       boxes_of_a(share, t.row, apart.x, [&](int place, int row) {
-        if (!turn.again || row < sizes.x) load(r->a[turn.stage] + place, &p.a, full, A_TURNED ? row : k, A_TURNED ? k : row, t.batch, beside, !SHARED || share.across == 1);
+        if (all || row < sizes.x) load(r->a[turn.stage] + place, &p.a, full, A_TURNED ? row : k, A_TURNED ? k : row, t.batch, beside, !SHARED || share.across == 1);
       });
       boxes_of_b(share, t.column, apart.y, [&](int place, int column) {
-        if (!turn.again || column < sizes.y) load(r->b[turn.stage] + place, &p.b, full, B_TURNED ? column : k, B_TURNED ? k : column, t.batch, below, !SHARED || share.down == 1);
+        if (all || column < sizes.y) load(r->b[turn.stage] + place, &p.b, full, B_TURNED ? column : k, B_TURNED ? k : column, t.batch, below, !SHARED || share.down == 1);
       });
     }
   }

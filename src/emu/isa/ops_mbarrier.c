@@ -31,6 +31,8 @@ static void end_phase_if_complete(EmuCtx *x, const uint8_t *host, Barrier *b) {
   if (b->pending || b->tx) return;
   b->phase = !b->phase;
   b->pending = b->expected;
+  // Who polls it runs before another phase may have passed, as on a GPU: nobody is so far ahead.
+  x->budget = 0;
   if (emu_traced(x)) emu_trace_phase(x, host, false);
 }
 

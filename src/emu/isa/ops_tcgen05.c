@@ -269,8 +269,6 @@ static void run_arrival(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *
   uint8_t *barrier;
   memcpy(&barrier, what, sizeof barrier);
   if (emu_mbarrier_arrive(x, i, emu_first(mask), barrier)) emu_shadow_barrier(x->block);
-  x->budget =
-      0; // who polls it runs before another phase may have passed, as on a GPU, where no warp is so far ahead
 }
 
 static void arrive_at(EmuCtx *x, const EmuInst *i, int l, uint64_t address) {
