@@ -336,18 +336,21 @@ TEST(what_is_loaded_before_a_loop_is_waited_for_once) {
   CHECK_NEAR(m.ptx[1].executed.load_waits, 10, 1e-6);
 }
 
+// An addition that waits for the load before it, by a scoreboard; with it the block is complete.
+static void add_waiting(Made *m) {
+  add_inst(m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  m->insts[0].stall = m->insts[1].stall = 1;
+  m->insts[0].sets = 0, m->insts[1].sets = 7, m->insts[1].waits = 1;
+  add_block(m, 2, SASS_NONE, SASS_NONE);
+}
+
 // Where most warps have no lane for a guarded load, it is waited for as often as one has.
 TEST(a_guarded_load_without_a_lane_is_not_waited_for) {
   Made m = {0};
   m.ptx[0] = did(1, "ld.shared.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
   m.ptx[1] = did(2, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
   add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_SHARED_LOAD, true);
-  add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
-  m.insts[0].stall = m.insts[1].stall = 1;
-  m.insts[0].sets = 0;
-  m.insts[1].sets = 7;
-  m.insts[1].waits = 1;
-  add_block(&m, 2, SASS_NONE, SASS_NONE);
+  add_waiting(&m);
   read_made(&m, gpu("h200"), 2);
   CHECK_NEAR(m.ptx[0].executed.issues, 100, 1e-6);
   CHECK_NEAR(m.ptx[1].executed.shared_waits, 10, 1e-6);
@@ -363,12 +366,7 @@ TEST(constants_apart_are_waited_for) {
     m.ptx[0].counts.requests = 100;
     m.ptx[0].counts.turns = 100 * words;
     add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_NONE, false);
-    add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
-    m.insts[0].stall = m.insts[1].stall = 1;
-    m.insts[0].sets = 0;
-    m.insts[1].sets = 7;
-    m.insts[1].waits = 1;
-    add_block(&m, 2, SASS_NONE, SASS_NONE);
+    add_waiting(&m);
     read_made(&m, model.device, 2);
     double clocks = model.unit_clocks + (double)(words - 1) * model.constant_apart_clocks;
     CHECK_NEAR(m.ptx[1].executed.unit_waits * model.unit_clocks, 100 * clocks, 1e-6);

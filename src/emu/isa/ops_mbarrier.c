@@ -118,12 +118,17 @@ void emu_mbarrier_bytes(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host, ui
   add_tx(x, i, lane, host, -(int64_t)bytes);
 }
 
+static bool count_arrivals(EmuCtx *x, const EmuInst *i, int lane, const uint8_t *host, Barrier *b,
+                           uint32_t count) {
+  if (count > b->pending) return misuse(x, i, lane, "more arrive at an mbarrier than it expects");
+  if (emu_traced(x)) emu_trace_arrive(x, host, block_of(x, host) != x->block);
+  b->pending -= count;
+  return true;
+}
+
 bool emu_mbarrier_arrive(EmuCtx *x, const EmuInst *i, int lane, uint8_t *host) {
   Barrier b;
-  if (!read_barrier(x, i, lane, host, &b)) return false;
-  if (!b.pending) return misuse(x, i, lane, "more arrive at an mbarrier than it expects");
-  if (emu_traced(x)) emu_trace_arrive(x, host, block_of(x, host) != x->block);
-  b.pending--;
+  if (!read_barrier(x, i, lane, host, &b) || !count_arrivals(x, i, lane, host, &b, 1)) return false;
   end_phase_if_complete(x, host, &b);
   write_barrier(x, host, b);
   return true;
@@ -173,9 +178,7 @@ static bool arrive_one(EmuCtx *x, const EmuInst *i, int l, uint8_t *host, uint32
   bool expects = i->fn & ARRIVE_EXPECT;
   uint32_t count = i->fn & ARRIVE_COUNT && !expects ? operand : 1;
   if (!read_barrier(x, i, l, host, &b) || (expects && !add_bytes(x, i, l, &b, operand))) return false;
-  if (count > b.pending) return misuse(x, i, l, "more arrive at an mbarrier than it expects");
-  if (emu_traced(x)) emu_trace_arrive(x, host, block_of(x, host) != x->block);
-  b.pending -= count;
+  if (!count_arrivals(x, i, l, host, &b, count)) return false;
   if (i->fn & ARRIVE_DROP) b.expected -= count < b.expected ? count : b.expected;
   end_phase_if_complete(x, host, &b);
   write_barrier(x, host, b);
