@@ -449,6 +449,34 @@ TEST(multicast_reaches_each_block) {
   }
 }
 
+// cta_group::2: clearing the rank's lowest bit in the address of its mbarrier, a block arrives at that of the even block.
+TEST(copies_of_pairs_arrive_at_the_even_block) {
+  static const char *const bodies[] = {
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::2 [%box], "
+      "[%map, {%at0,%at1}], [%r4];\n",
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2 "
+      "[%box], [%map, {%at0,%at1}], [%r4], %h0;\n"};
+  for (uint64_t order = 0; order < 4; order++)
+    for (int multicast = 0; multicast < 2; multicast++) {
+      char body[1024];
+      Job j = {.map = matrix(SOL_TENSOR_F16, 64, 8), .at = {40, 7, 0, 0, 0}, .cluster = 2, .order = order};
+      snprintf(body, sizeof body, "%s%s @%%p %s%s",
+               "and.b32 %r4, %bar, 0xfeffffff; setp.eq.u32 %p, %rank, 0; and.pred %p, %p, %one;\n"
+               "add.u32 %r5, %bytes, %bytes; @%p mbarrier.arrive.expect_tx.shared.b64 _, [%bar], %r5;\n",
+               multicast ? "setp.eq.u32 %p, %rank, 1; and.pred %p, %p, %one; mov.b16 %h0, 3;"
+                         : "and.pred %p, %one, %one;",
+               bodies[multicast],
+               "setp.ne.u32 %p, %rank, 0; @%p bra MET;\n" AWAIT(
+                   "0") "MET: barrier.cluster.arrive; barrier.cluster.wait;\n");
+      j.body = body;
+      fill_tensor();
+      Ran r = run_job(&j);
+      if (!body_ok(&r, multicast ? "multicast of pairs" : "copies of pairs")) continue;
+      CHECK_INT(wrong_after_load(&j, tensor), 0);
+      CHECK(!memcmp(shared_out, shared_out + SHARED, 64 * 8 * 2));
+    }
+}
+
 TEST(gather_and_scatter) {
   Job j = {.map = matrix(SOL_TENSOR_F32, 16, 1), .at = {5, 70, -1, 3, 199}};
   j.body =

@@ -224,7 +224,7 @@ static bool condition_holds(const PtxCode *code, Text condition) {
 static void read_vector(Text *word, size_t *i, const PtxCode *code, Slot *slot) {
   char c = *i + 1 < word->length ? word->at[*i + 1] : 0;
   slot->count = code->vec;
-  if (c == '1' || c == '2' || c == '4') {
+  if (c == '1' || c == '2' || c == '4' || c == '8') {
     slot->count = (uint8_t)(c - '0');
     slot->fragment = c == '1'; // a vector, of one
     ++*i;

@@ -79,8 +79,8 @@ static uint8_t *shared_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *add
                             bool store) {
   uint64_t offset = *address & ((1u << EMU_RANK_SHIFT) - 1), rank = *address >> EMU_RANK_SHIFT;
   EmuBlock *b = x->block;
-  bool ok = rank <= b->unit->count;
-  if (ok && rank) b = b->unit->blocks[rank - 1];
+  bool ok = !rank || (rank >= EMU_RANKED && rank - EMU_RANKED < b->unit->count);
+  if (ok && rank) b = b->unit->blocks[rank - EMU_RANKED];
   if (ok && b->shared_bytes >= bytes && offset <= b->shared_bytes - bytes) {
     *address = offset;
     return b->shared + offset;

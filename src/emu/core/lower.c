@@ -159,6 +159,18 @@ static SolStatus lower_one(Lower *l, EmuFunction *f, SolError *err) {
   return SOL_OK;
 }
 
+// Instructions of tcgen05 are of one block or of pairs of blocks, in a kernel all of them.
+static bool group_blocks(EmuProgram *p) {
+  bool singles = false;
+  for (uint32_t f = 0; f < p->function_count; f++)
+    for (uint32_t i = 0; i < p->functions[f].fn->inst_count; i++) {
+      const PtxCode *code = p->functions[f].fn->insts[i].code;
+      p->pairs |= PTX_HAS(code, CTA_GROUP_2);
+      singles |= PTX_HAS(code, CTA_GROUP_1) && strcmp(sol_ptx_op_handler((PtxOp)code->op), "tcgen05") == 0;
+    }
+  return !singles || !p->pairs;
+}
+
 // Each use of one is looked up among all of them.
 enum { MOST_SHARED = 4096 };
 
@@ -172,6 +184,9 @@ static SolStatus lower_all(Lower *l, uint32_t kernel, SolError *err) {
   p->function_of = lower_alloc(l, sizeof *p->function_of * ptx->function_count);
   if (l->failed) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   collect_functions(p, ptx, kernel);
+  if (!group_blocks(p))
+    return sol_fail(err, SOL_ERR_UNSUPPORTED, "%.80s uses both cta_group::1 and cta_group::2",
+                    ptx->functions[kernel].name);
   uint64_t count = 0;
   for (uint32_t i = 0; i < p->function_count; i++) {
     p->functions[i].first = (uint32_t)count;

@@ -14,8 +14,8 @@
 // ---- addresses ----
 
 // Windows of the generic address space. Global memory is below all of them. A 32-bit shared address is an
-// offset in the block's own shared memory, or, for distributed shared memory, (rank + 1) << EMU_RANK_SHIFT plus
-// the offset in that block's.
+// offset in the block's own shared memory, or, for distributed shared memory, EMU_RANKED + rank << EMU_RANK_SHIFT plus
+// the offset in that block's: as on GPUs the lowest bit of the rank can be cleared to address the even block of a pair.
 #define EMU_GLOBAL_BASE   UINT64_C(0x00000a0000000000)
 #define EMU_SHARED_WINDOW UINT64_C(0x0000710000000000)
 #define EMU_LOCAL_WINDOW  UINT64_C(0x0000720000000000)
@@ -24,7 +24,7 @@
 #define EMU_LOCAL_BILLED  UINT64_C(0x0000750000000000) // addresses of local memory in the cache model
 #define EMU_OTHERS_BILLED UINT64_C(0x0000760000000000) // in the cache model: memory of nobody's kernels
 #define EMU_WINDOW_BYTES  UINT64_C(0x0000010000000000)
-enum { EMU_RANK_SHIFT = 24, EMU_CODE_STEP = 16, EMU_MAX_RANKS = 16 };
+enum { EMU_RANK_SHIFT = 24, EMU_CODE_STEP = 16, EMU_MAX_RANKS = 16, EMU_RANKED = EMU_MAX_RANKS };
 
 enum { EMU_ALIGN = 512, EMU_GAP = 4096 }; // of allocations, and the least distance between two
 typedef struct EmuAlloc {
@@ -139,6 +139,7 @@ typedef struct EmuProgram {
   uint64_t local_bytes; // local memory that a thread starts with
   uint64_t shared_static;
   bool polls;                 // blocks may wait for others: what they count then depends on when they run
+  bool pairs;                 // has instructions of cta_group::2: addresses of shared variables hold the block's rank
   bool dynamic_calls;         // indirect or recursive: the depth of the stack is not known
   bool brief;                 // its last launch was over before another worker would have been awake
   struct EmuStatics *statics; // of observe.h; NULL until a launch is observed

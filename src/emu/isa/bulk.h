@@ -6,7 +6,7 @@
 
 // The address at the same offset in the shared memory of the block of that rank.
 static inline uint64_t bulk_in_rank(uint64_t address, uint32_t rank) {
-  return (address & ((1u << EMU_RANK_SHIFT) - 1)) + ((uint64_t)(rank + 1) << EMU_RANK_SHIFT);
+  return (address & ((1u << EMU_RANK_SHIFT) - 1)) + ((uint64_t)(EMU_RANKED + rank) << EMU_RANK_SHIFT);
 }
 static inline uint64_t bulk_shared_address(uint64_t address) {
   return address >= EMU_SHARED_WINDOW ? address - EMU_SHARED_WINDOW : address;

@@ -13,6 +13,8 @@ EMU_OPX(mov_64_32, uint64_t, uint32_t, uint32_t, uint32_t, a[l])
 EMU_OPX(mov_32_64, uint32_t, uint64_t, uint64_t, uint64_t, a[l])
 EMU_OP1(mov_local, uint64_t, uint64_t, a[l] + x->frame->local_base)
 EMU_OP1(mov_local_32, uint32_t, uint32_t, a[l] + (uint32_t)x->frame->local_base)
+EMU_OP1(mov_shared, uint64_t, uint64_t, a[l] + ((uint64_t)(EMU_RANKED + x->block->rank) << EMU_RANK_SHIFT))
+EMU_OP1(mov_shared_32, uint32_t, uint32_t, a[l] + ((EMU_RANKED + x->block->rank) << EMU_RANK_SHIFT))
 
 static void mov_128(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint8_t *d = emu_at(x, i->d);
@@ -122,6 +124,13 @@ static bool lower_parts(Lower *l, const PtxOperand *vector, const PtxOperand *wh
   return true;
 }
 
+// A shared variable whose address holds the block's rank.
+static bool is_ranked(const Lower *l, const PtxOperand *o) {
+  if (!l->program->pairs || o->kind != PTX_ARG_SYMBOL) return false;
+  int space = l->ptx->symbols[o->index].space;
+  return space == PTX_SPACE_SHARED || space == PTX_SPACE_SHARED_CLUSTER;
+}
+
 bool lower_move(Lower *l, const PtxInst *in, EmuInst *out) {
   const PtxOperand *d = &in->operands[0], *a = &in->operands[1];
   if (a->kind == PTX_ARG_VEC) return lower_parts(l, a, d, out, true);
@@ -145,6 +154,10 @@ bool lower_move(Lower *l, const PtxInst *in, EmuInst *out) {
     out->a = lower_const(l, l->function->param_home + l->ptx->symbols[a->index].offset + a->value, bytes);
   if (param || (a->kind == PTX_ARG_SYMBOL && l->ptx->symbols[a->index].space == PTX_SPACE_LOCAL)) {
     out->run = bytes == 8 ? mov_local : mov_local_32;
+    return bytes >= 4;
+  }
+  if (is_ranked(l, a)) {
+    out->run = bytes == 8 ? mov_shared : mov_shared_32;
     return bytes >= 4;
   }
   switch (bytes << 8 | from) {
@@ -174,6 +187,8 @@ static uint64_t window_of(int space) {
 
 EMU_OP1(to_generic, uint64_t, uint64_t, a[l] + (uint64_t)i->offset)
 EMU_OP1(from_generic, uint64_t, uint64_t, a[l] - (uint64_t)i->offset)
+EMU_OP1(ranked_generic, uint64_t, uint64_t,
+        a[l] + (uint64_t)i->offset + ((uint64_t)(EMU_RANKED + x->block->rank) << EMU_RANK_SHIFT))
 EMU_OP1(local_generic, uint64_t, uint64_t, a[l] + (uint64_t)i->offset + x->frame->local_base)
 
 static void is_space(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -184,7 +199,8 @@ static void is_space(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     bool in = window ? a[l] - window < EMU_WINDOW_BYTES : a[l] < EMU_SHARED_WINDOW;
     // Own shared memory, by plain offset or by its rank in the cluster.
     if (in && i->space == PTX_SPACE_SHARED)
-      in = (a[l] - window) >> EMU_RANK_SHIFT == 0 || (a[l] - window) >> EMU_RANK_SHIFT == x->block->rank + 1;
+      in = (a[l] - window) >> EMU_RANK_SHIFT == 0 ||
+           (a[l] - window) >> EMU_RANK_SHIFT == EMU_RANKED + x->block->rank;
     if (in && !window) { // constants lie among global memory, but are not of it
       const EmuAlloc *alloc = emu_find_alloc(x->launch->emu, a[l]);
       in = (alloc && alloc->constant) == (i->space == PTX_SPACE_CONST);
@@ -201,7 +217,7 @@ static void map_rank(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     int l = emu_first(mask);
     uint64_t a = i->abytes == 8 ? EMU_IN(uint64_t, i->a)[l] : EMU_IN(uint32_t, i->a)[l];
     uint64_t to = window + ((a - window) & ((1u << EMU_RANK_SHIFT) - 1)) +
-                  ((uint64_t)(rank[l] % EMU_MAX_RANKS + 1) << EMU_RANK_SHIFT);
+                  ((uint64_t)(EMU_RANKED + rank[l] % EMU_MAX_RANKS) << EMU_RANK_SHIFT);
     if (rank[l] >= x->block->unit->count)
       emu_find(x, i, 1u << l, SOL_EMU_BAD_USE, a, 0, "rank %u in a cluster of %u blocks", rank[l],
                x->block->unit->count);
@@ -218,7 +234,7 @@ static void get_rank(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     int l = emu_first(mask);
     uint64_t a = i->abytes == 8 ? EMU_IN(uint64_t, i->a)[l] : EMU_IN(uint32_t, i->a)[l];
     uint64_t rank = (a - (uint64_t)i->offset) >> EMU_RANK_SHIFT & 31;
-    d[l] = rank ? (uint32_t)rank - 1 : x->block->rank;
+    d[l] = rank ? (uint32_t)rank % EMU_MAX_RANKS : x->block->rank;
   }
 }
 
@@ -238,6 +254,7 @@ bool lower_address(Lower *l, const PtxInst *in, EmuInst *out) {
     out->run = PTX_HAS(code, TO) ? from_generic : to_generic;
     if (a->kind == PTX_ARG_SYMBOL && l->ptx->symbols[a->index].space == PTX_SPACE_LOCAL)
       out->run = local_generic;
+    if (is_ranked(l, a)) out->run = ranked_generic;
     return true;
   case PTX_OP_ISSPACEP: out->run = is_space; return out->abytes == 8;
   case PTX_OP_MAPA:

@@ -5,6 +5,9 @@
 // Of a descriptor of shared memory the swizzle is in bits 61-63 (0 none, 2 of 128, 4 of 64, 6 of 32 bytes); the rest is
 // wgmma's (smem_matrix.h). The instruction descriptor says the rest: bits 4-5 the type of D (0 f16, 1 f32, 2 s32), 7-9
 // and 10-12 those of A and B, 3 saturate, 13-14 negate, 15-16 transpose, 17-22 N / 8, 24-28 M / 16.
+//
+// Of cta_group::2 two blocks of a cluster, whose ranks differ in the lowest bit, make one product: each has half of A's and
+// of D's rows and half of B's columns, at the same places of its own memory.
 #include "emu/core/async.h"
 #include "emu/core/lower.h"
 #include "emu/isa/bulk.h"
@@ -13,6 +16,7 @@
 
 enum {
   K_BYTES = 32, // of A and B, in every product
+  PAIR = 2,     // blocks
   A_REGS = 4,
   B_REGS = 2,
   ROW_TILES = TMEM_LANES / 16,
@@ -20,10 +24,25 @@ enum {
   COPY_ROW_PIECES = 2
 };
 
+// ---- blocks ----
+
+// The blocks that carry out an instruction: the running one, or the two of its pair, the even one first. 0: a finding was reported.
+static uint32_t blocks_of(EmuCtx *x, const EmuInst *i, uint32_t mask, bool pair, EmuBlock *of[PAIR]) {
+  const EmuUnit *u = x->block->unit;
+  of[0] = x->block;
+  if (!pair) return 1;
+  if (u->count % PAIR) {
+    tmem_fail(x, i, mask, "cta_group::2 in a cluster of %u blocks: they must be pairs", u->count);
+    return 0;
+  }
+  for (uint32_t b = 0; b < PAIR; b++) of[b] = u->blocks[x->block->rank / PAIR * PAIR + b];
+  return PAIR;
+}
+
 // ---- descriptors ----
 
 static bool matrix_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t descriptor, bool turned,
-                      SmemMatrix *m) {
+                      const EmuBlock *block, SmemMatrix *m) {
   static const uint8_t swizzles[8] = {0, 9, 1, 9, 2, 9, 3, 9}; // wgmma's code; 9: none of these
   uint8_t swizzle = swizzles[descriptor >> 61];
   if (swizzle == 9 || descriptor >> 52 & 1)
@@ -31,12 +50,15 @@ static bool matrix_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t descr
                      (unsigned)(descriptor >> 61),
                      descriptor >> 52 & 1 ? " and an absolute leading offset" : "");
   *m = smem_matrix((descriptor & ~(UINT64_C(7) << 61)) | (uint64_t)swizzle << 62, turned);
+  if (block != x->block) m->block = (uint32_t)bulk_in_rank(0, block->rank);
   return true;
 }
 
 typedef struct Shape {
   NumMmaPlan num; // of m16n8
   uint32_t m, n;
+  uint32_t blocks, rows; // rows: of a block
+  bool folded;           // the right half of 64 rows is in the lanes from 64 on
   bool a_turned, b_turned;
   uint32_t a_sign, b_sign; // xored into the registers of what is negated
 } Shape;
@@ -60,14 +82,17 @@ static uint32_t sign_bits(int element) {
 }
 
 static bool has_shape(const Shape *s) {
-  return s->n && s->n <= 256 && (s->m == 64 ? s->n % 8 == 0 : s->m == 128 && s->n % 16 == 0);
+  if (!s->n || s->n > 256) return false;
+  if (s->blocks == PAIR) return (s->m == 128 || s->m == 256) && s->n % 32 == 0;
+  return s->m == 64 ? s->n % 8 == 0 : s->m == 128 && s->n % 16 == 0;
 }
 
-static bool shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t d, Shape *s) {
+static bool shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t d, uint32_t blocks, Shape *s) {
   int a = element_of(i->fn, d >> 7 & 7), b = element_of(i->fn, d >> 10 & 7), sum = sum_of(d >> 4 & 3);
   bool ints = i->fn == PTX_FN_KIND_I8, words = a == NUM_ELEMENT_F16 || a == NUM_ELEMENT_BF16;
   *s = (Shape){
       .m = (d >> 24 & 31) * 16, .n = (d >> 17 & 63) * 8, .a_turned = d >> 15 & 1, .b_turned = d >> 16 & 1};
+  s->blocks = blocks, s->rows = s->m / blocks, s->folded = blocks == PAIR && s->rows == 64;
   if (d & 4) return tmem_fail(x, i, mask, "a sparse product is not emulated");
   if (a < 0 || b < 0 || sum < 0 || ints != (sum == NUM_ELEMENT_S32))
     return tmem_fail(x, i, mask, "the instruction descriptor 0x%x has types that are not emulated", d);
@@ -90,17 +115,17 @@ static bool shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t d, Sha
 
 typedef struct Tcgen05 { // of tcgen05.mma
   EmuAddress d, a;       // in tensor memory
-  bool a_in_tmem, masks;
-  EmuLoc off[LANE_WORDS]; // lanes whose sums stay as they are
+  bool a_in_tmem, masks, pair;
+  EmuLoc off[PAIR * LANE_WORDS]; // lanes whose sums stay as they are
 } Tcgen05;
 
 typedef struct Product {
   uint64_t a, b;
-  uint32_t d, a_tmem, descriptor, off[LANE_WORDS];
+  uint32_t d, a_tmem, descriptor, off[PAIR][LANE_WORDS];
   bool adds;
 } Product;
 
-// 64 rows lie in the first 16 lanes of each quarter.
+// 64 rows of one block lie in the first 16 lanes of each quarter.
 static uint32_t lane_of(const Shape *s, uint32_t row) {
   return s->m == 64 ? row / 16 * 32 + row % 16 : row;
 }
@@ -114,16 +139,16 @@ static void tile_from_tmem(const EmuTmem *t, const Shape *s, uint32_t address, u
 typedef uint32_t RowTile[A_REGS][EMU_LANES];
 
 static bool read_a(EmuCtx *x, const EmuInst *i, uint32_t mask, const Product *p, const Shape *s,
-                   RowTile to[]) {
+                   const EmuBlock *block, RowTile to[]) {
   const Tcgen05 *op = i->more;
   uint16_t at[A_REGS][EMU_LANES];
   SmemMatrix m = {0};
   const EmuTmem *t = NULL;
   tile_places(&s->num.a, A_REGS, false, at);
-  if (op->a_in_tmem ? !(t = tmem_columns(x, i, mask, p->a_tmem, K_BYTES / 4))
-                    : !matrix_of(x, i, mask, p->a, s->a_turned, &m))
+  if (op->a_in_tmem ? !(t = tmem_columns(x, i, mask, block, p->a_tmem, K_BYTES / 4))
+                    : !matrix_of(x, i, mask, p->a, s->a_turned, block, &m))
     return false;
-  for (uint32_t tile = 0; tile < s->m / 16; tile++) {
+  for (uint32_t tile = 0; tile < s->rows / 16; tile++) {
     Tile two[2];
     uint32_t *regs[A_REGS];
     for (uint32_t half = 0; half < 2; half++) {
@@ -143,12 +168,15 @@ static bool read_a(EmuCtx *x, const EmuInst *i, uint32_t mask, const Product *p,
 static uint32_t *cell_of(EmuTmem *t, const Shape *s, uint32_t d, uint32_t row, uint32_t column, int l,
                          int slot) {
   int place = s->num.d.lane[l] + s->num.d.slot[slot];
-  uint32_t at = (uint32_t)place, stride = (uint32_t)s->num.d.stride;
-  return &t->cell[(d & 0xffff) + column + at % stride][lane_of(s, row + at / stride)];
+  uint32_t at = (uint32_t)place, stride = (uint32_t)s->num.d.stride, half = s->n / 2;
+  bool right = s->folded && column >= half;
+  return &t->cell[(d & 0xffff) + column - (right ? half : 0) + at % stride]
+                 [lane_of(s, row + at / stride) + (right ? TMEM_LANES / 2 : 0)];
 }
 
+// off: NULL, the sums are read, or they are written but for these lanes.
 static void sums(EmuTmem *t, const Shape *s, const Product *p, uint32_t row, uint32_t column,
-                 uint32_t regs[4][EMU_LANES], bool store) {
+                 uint32_t regs[4][EMU_LANES], const uint32_t *off) {
   uint32_t bits = (uint32_t)s->num.d.bits, part = bits == 32 ? UINT32_MAX : 0xffff;
   int each = s->num.d.per_reg;
   for (int r = 0; r < s->num.d.regs; r++)
@@ -158,41 +186,64 @@ static void sums(EmuTmem *t, const Shape *s, const Product *p, uint32_t row, uin
         uint32_t *cell = cell_of(t, s, p->d, row, column, l, r * each + e), shift = (uint32_t)e * bits;
         uint32_t lane = (uint32_t)(cell - t->cell[0]) % TMEM_LANES;
         v |= (*cell & part) << shift;
-        if (store && !(p->off[lane / 32] >> lane % 32 & 1)) *cell = regs[r][l] >> shift & part;
+        if (off && !(off[lane / 32] >> lane % 32 & 1)) *cell = regs[r][l] >> shift & part;
       }
-      if (!store) regs[r][l] = v;
+      if (!off) regs[r][l] = v;
     }
 }
 
-static void multiply(EmuTmem *t, const Shape *s, const Product *p, uint32_t row, uint32_t column, RowTile a,
-                     uint32_t b[B_REGS][EMU_LANES]) {
+static void multiply(EmuTmem *t, const Shape *s, const Product *p, const uint32_t *off, uint32_t row,
+                     uint32_t column, RowTile a, uint32_t b[B_REGS][EMU_LANES]) {
   uint32_t was[4][EMU_LANES] = {{0}}, is[4][EMU_LANES];
   const void *left[A_REGS], *right[B_REGS], *c[4];
   void *d[4];
   for (int r = 0; r < A_REGS; r++) left[r] = a[r];
   for (int r = 0; r < B_REGS; r++) right[r] = b[r];
   for (int r = 0; r < 4; r++) c[r] = was[r], d[r] = is[r];
-  if (p->adds) sums(t, s, p, row, column, was, false);
+  if (p->adds) sums(t, s, p, row, column, was, NULL);
   sol_num_mma(&s->num, d, left, right, c);
-  sums(t, s, p, row, column, is, true);
+  sums(t, s, p, row, column, is, off);
+}
+
+// Columns of B from `column` on, of the block that has them.
+static bool read_b(EmuCtx *x, const EmuInst *i, const Shape *s, const SmemMatrix m[], uint32_t column,
+                   uint32_t *const regs[]) {
+  uint16_t at[B_REGS][EMU_LANES];
+  uint32_t each = s->n / s->blocks;
+  Tile tile;
+  if (!smem_tile(x, i, &m[column / each], column % each, 16, true, tile)) return false;
+  tile_places(&s->num.b, B_REGS, true, at);
+  tile_registers(regs, B_REGS, (const uint16_t(*)[EMU_LANES])at, tile[0], s->b_sign);
+  return true;
 }
 
 static void run_product(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
   const Product *p = what;
+  const Tcgen05 *op = i->more;
   Shape s;
-  SmemMatrix m;
-  RowTile a[ROW_TILES];
-  if (!shape_of(x, i, mask, p->descriptor, &s) || !matrix_of(x, i, mask, p->b, s.b_turned, &m)) return;
-  EmuTmem *t = tmem_columns(x, i, mask, p->d, s.n);
-  if (!t || !read_a(x, i, mask, p, &s, a)) return;
-  uint16_t at[B_REGS][EMU_LANES];
-  uint32_t b[B_REGS][EMU_LANES], *regs[B_REGS] = {b[0], b[1]};
-  tile_places(&s.num.b, B_REGS, true, at);
+  SmemMatrix m[PAIR];
+  RowTile a[PAIR][ROW_TILES];
+  EmuBlock *of[PAIR];
+  EmuTmem *t[PAIR];
+  uint32_t blocks = blocks_of(x, i, mask, op->pair, of);
+  if (!blocks || !shape_of(x, i, mask, p->descriptor, blocks, &s)) return;
+  if (s.folded && op->a_in_tmem) {
+    tmem_fail(x, i, mask, "a product of two blocks of 128 rows with A in tensor memory is not emulated");
+    return;
+  }
+  for (uint32_t b = 0; b < blocks; b++) {
+    t[b] = tmem_columns(x, i, mask, of[b], p->d, s.folded ? s.n / 2 : s.n);
+    if (!t[b] || !read_a(x, i, mask, p, &s, of[b], a[b]) ||
+        !matrix_of(x, i, mask, p->b, s.b_turned, of[b], &m[b]))
+      return;
+  }
   for (uint32_t column = 0; column < s.n; column += 8) {
-    Tile tile;
-    if (!smem_tile(x, i, &m, column, 16, true, tile)) return;
-    tile_registers(regs, B_REGS, (const uint16_t(*)[EMU_LANES])at, tile[0], s.b_sign);
-    for (uint32_t row = 0; row < s.m; row += 16) multiply(t, &s, p, row, column, a[row / 16], b);
+    uint32_t b[B_REGS][EMU_LANES], *regs[B_REGS] = {b[0], b[1]};
+    if (!read_b(x, i, &s, m, column, regs)) return;
+    for (uint32_t row = 0; row < s.m; row += 16) {
+      uint32_t k = row / s.rows, own = row % s.rows;
+      multiply(t[k], &s, p, p->off[k], own, column, a[k][own / 16], b);
+    }
   }
   emu_worker(x)->changes++;
   emu_spend(x, (uint64_t)s.n * s.m * 64);
@@ -210,7 +261,8 @@ static void product(EmuCtx *x, const EmuInst *i, uint32_t mask) {
       p.a_tmem = (uint32_t)emu_lane_address(x, &op->a, l);
     else
       p.a = EMU_IN(uint64_t, i->a)[l];
-    for (int k = 0; op->masks && k < LANE_WORDS; k++) p.off[k] = EMU_IN(uint32_t, op->off[k])[l];
+    for (int k = 0; op->masks && k < (op->pair ? PAIR : 1) * LANE_WORDS; k++)
+      p.off[k / LANE_WORDS][k % LANE_WORDS] = EMU_IN(uint32_t, op->off[k])[l];
     emu_async(x, i, EMU_ASYNC_TCGEN05, 1u << l, 0, NULL, run_product, &p, sizeof p);
   }
 }
@@ -221,6 +273,7 @@ typedef struct Copy {
   uint32_t rows, pieces; // pieces of 16 bytes in a row
   uint32_t quarter;      // to which further quarters of the lanes the same rows go: 0, or how far apart
   uint32_t copies;
+  bool pair; // each of two blocks copies, of its own memory
   EmuAddress to;
 } Copy;
 
@@ -234,16 +287,16 @@ static uint32_t copy_lane(const Copy *c, uint32_t row, uint32_t copy) {
   return c->rows == 64 && c->quarter == 32 ? row / 32 * 64 + row % 32 + copy * 32 : row + copy * c->quarter;
 }
 
-static void run_copy(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
+static bool copy_in_block(EmuCtx *x, const EmuInst *i, uint32_t mask, const CopyWhat *w,
+                          const EmuBlock *block) {
   const Copy *c = i->more;
-  const CopyWhat *w = what;
   SmemMatrix m;
-  EmuTmem *t = tmem_columns(x, i, mask, w->to, c->pieces * 4);
-  if (!t || !matrix_of(x, i, mask, w->from, false, &m)) return;
+  EmuTmem *t = tmem_columns(x, i, mask, block, w->to, c->pieces * 4);
+  if (!t || !matrix_of(x, i, mask, w->from, false, block, &m)) return false;
   for (uint32_t row = 0; row < c->rows; row++)
     for (uint32_t piece = 0; piece < c->pieces; piece++) {
-      const uint8_t *from = smem_piece_at(x, i, smem_piece(&m, row / 8 * 8, piece * 8 + row % 8));
-      if (!from) return;
+      const uint8_t *from = smem_piece_at(x, i, m.block + smem_piece(&m, row / 8 * 8, piece * 8 + row % 8));
+      if (!from) return false;
       for (uint32_t copy = 0; copy < c->copies; copy++)
         for (uint32_t k = 0; k < 4; k++)
           memcpy(&t->cell[(w->to & 0xffff) + piece * 4 + k]
@@ -252,6 +305,15 @@ static void run_copy(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *wha
     }
   x->counts[i->index].bytes += (uint64_t)c->rows * c->pieces * 16;
   emu_spend(x, (uint64_t)c->rows * c->pieces * 16);
+  return true;
+}
+
+static void run_copy(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {
+  const Copy *c = i->more;
+  EmuBlock *of[PAIR];
+  uint32_t blocks = blocks_of(x, i, mask, c->pair, of);
+  for (uint32_t b = 0; b < blocks && copy_in_block(x, i, mask, what, of[b]); b++) {
+  }
 }
 
 static void copy(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -297,8 +359,11 @@ static bool lower_product(Lower *l, const PtxInst *in, EmuInst *out) {
   const PtxOperand *o = in->operands;
   Tcgen05 *op = lower_alloc(l, sizeof *op);
   if (!op) return false;
-  *op = (Tcgen05){.a_in_tmem = o[1].kind == PTX_ARG_MEM, .masks = o[4].kind == PTX_ARG_VEC};
-  if (op->masks) memcpy(op->off, lower_list(l, &o[4]), sizeof op->off);
+  *op = (Tcgen05){.a_in_tmem = o[1].kind == PTX_ARG_MEM,
+                  .masks = o[4].kind == PTX_ARG_VEC,
+                  .pair = PTX_HAS(in->code, CTA_GROUP_2)};
+  const EmuLoc *off = op->masks ? lower_list(l, &o[4]) : NULL;
+  if (off) memcpy(op->off, off, o[4].count * sizeof *off);
   if (!op->a_in_tmem) out->a = lower_read(l, &o[1]);
   out->b = lower_read(l, &o[2]);
   out->c = lower_read(l, &o[3]);
@@ -316,7 +381,7 @@ static bool lower_copy(Lower *l, const PtxInst *in, EmuInst *out) {
   Copy *c = lower_alloc(l, sizeof *c);
   if (!c) return false;
   bool wide = code->fn == PTX_FN_128X256B || code->fn == PTX_FN_4X256B;
-  *c = (Copy){.pieces = wide ? COPY_ROW_PIECES : 1, .copies = 1};
+  *c = (Copy){.pieces = wide ? COPY_ROW_PIECES : 1, .copies = 1, .pair = PTX_HAS(code, CTA_GROUP_2)};
   c->rows = code->fn == PTX_FN_4X256B    ? 4
             : code->fn == PTX_FN_64X128B ? 64
             : code->fn == PTX_FN_32X128B ? 32

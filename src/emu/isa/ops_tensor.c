@@ -19,6 +19,7 @@ typedef struct Tensor { // the instruction
   bool has_offsets;
   bool four_rows; // gather4, scatter4: the coordinates are a column and four rows
   bool stores, reduces, prefetches, multicast;
+  bool pairs; // a multicast's arrivals are at the even or at the odd blocks' mbarriers, as the given one is
   uint8_t fn; // of a reduction
 } Tensor;
 
@@ -238,10 +239,11 @@ static void issue_load(EmuCtx *x, const EmuInst *i, int l, TensorCopy *c) {
     issue_to_shared(x, i, l, c, barrier);
     return;
   }
+  uint32_t at = barrier >> EMU_RANK_SHIFT ? (uint32_t)(barrier >> EMU_RANK_SHIFT) : x->block->rank;
   for (uint32_t ranks = EMU_IN(uint16_t, t->ranks)[l]; ranks; ranks &= ranks - 1) {
     uint32_t rank = (uint32_t)emu_first(ranks);
     c->shared = bulk_in_rank(to, rank);
-    issue_to_shared(x, i, l, c, bulk_in_rank(barrier, rank));
+    issue_to_shared(x, i, l, c, bulk_in_rank(barrier, t->pairs ? (rank & ~1u) | (at & 1) : rank));
     c->counts = false;
   }
 }
@@ -372,6 +374,7 @@ static bool lower_box(Lower *l, const PtxInst *in, EmuInst *out) {
   t->reduces = code->op == PTX_OP_CP_TENSOR_REDUCE;
   t->stores = t->reduces || code->op == PTX_OP_CP_TENSOR_STORE;
   t->multicast = PTX_HAS(code, MULTICAST);
+  t->pairs = PTX_HAS(code, CTA_GROUP_2);
   t->fn = code->fn;
   out->kind = load ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE;
   out->more = t;

@@ -31,13 +31,16 @@ static uint32_t units_from(uint32_t first, uint32_t count) {
   return (uint32_t)(((UINT64_C(1) << count) - 1) << first);
 }
 
-EmuTmem *tmem_columns(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t address, uint32_t columns) {
-  EmuTmem *t = x->block->tmem;
+EmuTmem *tmem_columns(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuBlock *block, uint32_t address,
+                      uint32_t columns) {
+  EmuTmem *t = block->tmem;
   uint32_t first = address & 0xffff, last = first + columns - 1;
   bool owned = t && last < TMEM_COLUMNS;
   for (uint32_t unit = first / TMEM_UNIT; owned && unit <= last / TMEM_UNIT; unit++)
     owned = t->taken >> unit & 1;
-  if (!owned) tmem_fail(x, i, mask, "columns %u to %u of tensor memory are not allocated", first, last);
+  if (!owned)
+    tmem_fail(x, i, mask, "columns %u to %u of %s tensor memory are not allocated", first, last,
+              block == x->block ? "the block's" : "the other block's");
   return owned ? t : NULL;
 }
 
@@ -96,7 +99,7 @@ static void dealloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (!mask) return;
   int l = emu_first(mask);
   uint32_t address = EMU_IN(uint32_t, i->a)[l], columns = EMU_IN(uint32_t, i->b)[l];
-  EmuTmem *t = is_size(x, i, mask, columns) ? tmem_columns(x, i, mask, address, columns) : NULL;
+  EmuTmem *t = is_size(x, i, mask, columns) ? tmem_columns(x, i, mask, x->block, address, columns) : NULL;
   if (!t) return;
   uint32_t at = address / TMEM_UNIT;
   if (address % TMEM_UNIT || address >= TMEM_COLUMNS || t->length[at] != columns / TMEM_UNIT) {
@@ -157,8 +160,8 @@ static void move_register(const Move *m, EmuTmem *t, uint32_t address, uint32_t 
 }
 
 static EmuTmem *reached(EmuCtx *x, const EmuInst *i, uint32_t mask, const Move *m, uint32_t address) {
-  EmuTmem *t = tmem_columns(x, i, mask, address, m->columns);
-  return t && m->split ? tmem_columns(x, i, mask, address + m->split, m->columns) : t;
+  EmuTmem *t = tmem_columns(x, i, mask, x->block, address, m->columns);
+  return t && m->split ? tmem_columns(x, i, mask, x->block, address + m->split, m->columns) : t;
 }
 
 static void run_load(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *what) {

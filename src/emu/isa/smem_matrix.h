@@ -19,6 +19,7 @@
 typedef struct SmemMatrix {
   uint32_t start, leading, stride, width; // bytes
   uint32_t base;                          // offset
+  uint32_t block;                         // added to addresses: 0, or another block's shared memory
   uint32_t pattern;                       // of the address bits that swizzling xors: 0, 1, 3 or 7
   bool mn_major;
 } SmemMatrix;

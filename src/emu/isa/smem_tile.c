@@ -32,7 +32,7 @@ bool smem_tile(EmuCtx *x, const EmuInst *i, const SmemMatrix *m, uint32_t row, u
                Tile tile) {
   uint64_t addr[TILE_BYTES / 2];
   for (uint32_t along = 0; along < pieces; along++) {
-    addr[along] = smem_piece(m, row, along);
+    addr[along] = m->block + smem_piece(m, row, along);
     const uint8_t *from = smem_piece_at(x, i, (uint32_t)addr[along]);
     if (!from) return false;
     place_piece(tile, m, along, from);
