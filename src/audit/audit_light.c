@@ -11,7 +11,7 @@
 static void add_arithmetic(const AuditInst *in, MachineArithmetic *to) {
   if (in->unit > SOL_EMU_CLASS_TENSOR || in->indexing || !in->counts.executions) return;
   double executions = (double)in->counts.executions, lanes = (double)in->counts.lanes / executions;
-  if (in->flops > 0) to->of[MACHINE_MATRIX] += in->flops * executions;
+  to->of[MACHINE_MATRIX] += audit_flops(in);
   if (in->unit == SOL_EMU_CLASS_TENSOR) return;
   if (in->by_machine) {
     const AuditExecuted *m = &in->executed;

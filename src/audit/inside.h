@@ -28,6 +28,7 @@ double audit_chain(const MachineModel *model, const MachineWork *work, const Aud
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);
 // Times that warps wait for shared memory and shuffles, by the PTX.
 double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
+double audit_flops(const AuditInst *inst); // of tensor cores, of all executions, in units of the fp16 rate
 // Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.
 double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
 // Lanes that read the word which the compare-and-swap changes before they swap or do not: by an address of the same registers, or in

@@ -186,6 +186,11 @@ static void add_calls(const MachineModel *m, const AuditInst *in, double scale, 
   w->atomic_clocks += turns * scale;
 }
 
+double audit_flops(const AuditInst *in) {
+  const SolEmuCounts *c = &in->counts;
+  return in->flops > 0 ? in->flops * (double)(c->turns ? c->turns : c->executions) : 0;
+}
+
 void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
                   MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
@@ -193,7 +198,7 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   if (in->by_machine) add_machine(m, &in->executed, waits, scale, w);
   if (in->unit == SOL_EMU_CLASS_NAME && !c->requests) return;
   if (!in->by_machine) w->issues += executions, add_pipe(in->unit, executions, w);
-  if (in->flops > 0) w->tensor_flops += in->flops * executions;
+  w->tensor_flops += audit_flops(in) * scale;
   if (in->barrier) w->barriers += executions;
   w->shared_wavefronts += (double)c->wavefronts * scale;
   if (!in->by_machine) w->shared_waits += audit_shared_waits(m, in) * scale;

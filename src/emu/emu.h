@@ -286,7 +286,7 @@ typedef struct SolEmuLaunch {
   X(atomics) /* lanes that executed an atomic operation */                                                   \
   X(turns) /* serialised steps: distinct values of a match, distinct words of a constant load, words of a \
               global load in one bank of L1; executions of a division or root with operands for which the \
-              machine calls a function */  \
+              machine calls a function; products of tcgen05 in pieces of 16 by 8 */  \
   X(l1_hits) /* sectors */                                                                                   \
   X(l1_misses)                                                                                               \
   X(l2_hits)                                                                                                 \

@@ -245,6 +245,7 @@ static void run_product(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *
       multiply(t[k], &s, p, p->off[k], own, column, a[k][own / 16], b);
     }
   }
+  x->counts[i->index].turns += s.m / 16 * (s.n / 8);
   emu_worker(x)->changes++;
   emu_spend(x, (uint64_t)s.n * s.m * 64);
 }
