@@ -419,5 +419,7 @@ static inline bool emu_group(const uint32_t *members, uint32_t mask, uint32_t *l
 // SolEmuLaunch.keep_going is set. Address and bytes may be 0.
 void emu_find(EmuCtx *x, const EmuInst *i, uint32_t lanes, SolEmuFindingKind kind, uint64_t address,
               uint64_t bytes, const char *format, ...) SOL_PRINTF(7, 8);
+// Reports an instruction that is used as it must not be, and ends the launch. Returns false.
+bool emu_misuse(EmuCtx *x, const EmuInst *i, uint32_t lanes, const char *format, ...) SOL_PRINTF(4, 5);
 
 #endif

@@ -146,6 +146,18 @@ void emu_find(EmuCtx *x, const EmuInst *i, uint32_t lanes, SolEmuFindingKind kin
   sol_spin_unlock(&run->lock);
 }
 
+bool emu_misuse(EmuCtx *x, const EmuInst *i, uint32_t lanes, const char *format, ...) {
+  char text[160];
+  va_list args;
+  va_start(args, format);
+  sol_vformat(text, sizeof text, format, args);
+  va_end(args);
+  emu_find(x, i, lanes, SOL_EMU_BAD_USE, 0, 0, "%s", text);
+  emu_stop(x->launch, SOL_EMU_FAULT);
+  x->budget = 0;
+  return false;
+}
+
 void emu_find_launch(EmuRun *run, SolEmuFindingKind kind, const char *message) {
   bool fresh;
   SolEmuFinding *f = entry(run, kind, PTX_NONE, PTX_NONE, &fresh);

@@ -69,12 +69,9 @@ static bool arrive(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t *id) {
   *id = EMU_IN(uint32_t, i->a)[lane];
   uint32_t count = i->flags & EMU_FLAG_STRONG ? EMU_IN(uint32_t, i->b)[lane] : 0;
   if (*id >= EMU_BARRIERS || count % EMU_LANES) {
-    emu_find(x, i, mask, SOL_EMU_BAD_USE, 0, 0,
-             *id >= EMU_BARRIERS ? "barrier %u of 16" : "barrier %u with a count that is no multiple of 32",
-             *id);
-    emu_stop(x->launch, SOL_EMU_FAULT);
-    x->budget = 0;
-    return false;
+    return emu_misuse(
+        x, i, mask,
+        *id >= EMU_BARRIERS ? "barrier %u of 16" : "barrier %u with a count that is no multiple of 32", *id);
   }
   if ((i->flags & EMU_FLAG_SIGNED) && mask != x->warp->live) {
     if (x->launch->launch->checks & SOL_EMU_CHECK_SYNC)
@@ -154,10 +151,8 @@ void emu_release_cluster(EmuUnit *unit) {
 
 static void cluster_arrive(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (x->warp->cluster_arrived & mask) {
-    emu_find(x, i, x->warp->cluster_arrived & mask, SOL_EMU_BAD_USE, 0, 0,
-             "arrives at the cluster's barrier a second time without a wait in between");
-    emu_stop(x->launch, SOL_EMU_FAULT);
-    x->budget = 0;
+    emu_misuse(x, i, x->warp->cluster_arrived & mask,
+               "arrives at the cluster's barrier a second time without a wait in between");
     return;
   }
   x->warp->cluster_arrived |= mask;

@@ -43,10 +43,7 @@ static uint64_t load64(const uint8_t *host) {
 }
 
 static bool misuse(EmuCtx *x, const EmuInst *i, int lane, const char *what) {
-  emu_find(x, i, 1u << lane, SOL_EMU_BAD_USE, 0, 8, "%s", what);
-  emu_stop(x->launch, SOL_EMU_FAULT);
-  x->budget = 0;
-  return false;
+  return emu_misuse(x, i, 1u << lane, "%s", what);
 }
 
 // The block of the cluster in whose shared memory 8 bytes stand, at a multiple of 8; NULL: none.

@@ -32,7 +32,7 @@ static uint32_t blocks_of(EmuCtx *x, const EmuInst *i, uint32_t mask, bool pair,
   of[0] = x->block;
   if (!pair) return 1;
   if (u->count % PAIR) {
-    tmem_fail(x, i, mask, "cta_group::2 in a cluster of %u blocks: they must be pairs", u->count);
+    emu_misuse(x, i, mask, "cta_group::2 in a cluster of %u blocks: they must be pairs", u->count);
     return 0;
   }
   for (uint32_t b = 0; b < PAIR; b++) of[b] = u->blocks[x->block->rank / PAIR * PAIR + b];
@@ -46,9 +46,9 @@ static bool matrix_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t descr
   static const uint8_t swizzles[8] = {0, 9, 1, 9, 2, 9, 3, 9}; // wgmma's code; 9: none of these
   uint8_t swizzle = swizzles[descriptor >> 61];
   if (swizzle == 9 || descriptor >> 52 & 1)
-    return tmem_fail(x, i, mask, "a descriptor with swizzle mode %u%s is not emulated",
-                     (unsigned)(descriptor >> 61),
-                     descriptor >> 52 & 1 ? " and an absolute leading offset" : "");
+    return emu_misuse(x, i, mask, "a descriptor with swizzle mode %u%s is not emulated",
+                      (unsigned)(descriptor >> 61),
+                      descriptor >> 52 & 1 ? " and an absolute leading offset" : "");
   *m = smem_matrix((descriptor & ~(UINT64_C(7) << 61)) | (uint64_t)swizzle << 62, turned);
   if (block != x->block) m->block = (uint32_t)bulk_in_rank(0, block->rank);
   return true;
@@ -93,19 +93,19 @@ static bool shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t d, uin
   *s = (Shape){
       .m = (d >> 24 & 31) * 16, .n = (d >> 17 & 63) * 8, .a_turned = d >> 15 & 1, .b_turned = d >> 16 & 1};
   s->blocks = blocks, s->rows = s->m / blocks, s->folded = blocks == PAIR && s->rows == 64;
-  if (d & 4) return tmem_fail(x, i, mask, "a sparse product is not emulated");
+  if (d & 4) return emu_misuse(x, i, mask, "a sparse product is not emulated");
   if (a < 0 || b < 0 || sum < 0 || ints != (sum == NUM_ELEMENT_S32))
-    return tmem_fail(x, i, mask, "the instruction descriptor 0x%x has types that are not emulated", d);
+    return emu_misuse(x, i, mask, "the instruction descriptor 0x%x has types that are not emulated", d);
   if (!has_shape(s))
-    return tmem_fail(x, i, mask, "the instruction descriptor 0x%x: M is %u and N %u", d, s->m, s->n);
+    return emu_misuse(x, i, mask, "the instruction descriptor 0x%x: M is %u and N %u", d, s->m, s->n);
   if ((s->a_turned || s->b_turned) && !words)
-    return tmem_fail(x, i, mask, "transposed operands of other than 16 bits are not emulated");
+    return emu_misuse(x, i, mask, "transposed operands of other than 16 bits are not emulated");
   NumMma num = {
       .m = 16, .n = 8, .a = (NumElement)a, .b = (NumElement)b, .c = (NumElement)sum, .d = (NumElement)sum};
   num.k = words ? K_BYTES / 2 : a == NUM_ELEMENT_TF32 ? K_BYTES / 4 : K_BYTES;
   num.satfinite = ints && d & 8;
   if (!sol_num_mma_plan(&num, &s->num))
-    return tmem_fail(x, i, mask, "the instruction descriptor 0x%x has types that do not go together", d);
+    return emu_misuse(x, i, mask, "the instruction descriptor 0x%x has types that do not go together", d);
   if (!ints && d >> 13 & 1) s->a_sign = sign_bits(a);
   if (!ints && d >> 14 & 1) s->b_sign = sign_bits(b);
   return true;
@@ -228,7 +228,7 @@ static void run_product(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *
   uint32_t blocks = blocks_of(x, i, mask, op->pair, of);
   if (!blocks || !shape_of(x, i, mask, p->descriptor, blocks, &s)) return;
   if (s.folded && op->a_in_tmem) {
-    tmem_fail(x, i, mask, "a product of two blocks of 128 rows with A in tensor memory is not emulated");
+    emu_misuse(x, i, mask, "a product of two blocks of 128 rows with A in tensor memory is not emulated");
     return;
   }
   for (uint32_t b = 0; b < blocks; b++) {

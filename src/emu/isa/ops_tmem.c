@@ -2,9 +2,6 @@
 // number modulo 4 says. Which register of which thread holds what follows the figures of the PTX manual.
 #include "emu/isa/tmem.h"
 
-#include <stdarg.h>
-
-#include "base/format.h"
 #include "base/heap.h"
 #include "emu/core/async.h"
 #include "emu/core/lower.h"
@@ -14,18 +11,6 @@ enum {
   MOST_REGS = 128,
   NOTHING = -1
 }; // NOTHING: bits of a column that nobody has written, a NaN
-
-bool tmem_fail(EmuCtx *x, const EmuInst *i, uint32_t mask, const char *format, ...) {
-  char text[160];
-  va_list args;
-  va_start(args, format);
-  sol_vformat(text, sizeof text, format, args);
-  va_end(args);
-  emu_find(x, i, mask, SOL_EMU_BAD_USE, 0, 0, "%s", text);
-  emu_stop(x->launch, SOL_EMU_FAULT);
-  x->budget = 0;
-  return false;
-}
 
 static uint32_t units_from(uint32_t first, uint32_t count) {
   return (uint32_t)(((UINT64_C(1) << count) - 1) << first);
@@ -39,8 +24,8 @@ EmuTmem *tmem_columns(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuBlock
   for (uint32_t unit = first / TMEM_UNIT; owned && unit <= last / TMEM_UNIT; unit++)
     owned = t->taken >> unit & 1;
   if (!owned)
-    tmem_fail(x, i, mask, "columns %u to %u of %s tensor memory are not allocated", first, last,
-              block == x->block ? "the block's" : "the other block's");
+    emu_misuse(x, i, mask, "columns %u to %u of %s tensor memory are not allocated", first, last,
+               block == x->block ? "the block's" : "the other block's");
   return owned ? t : NULL;
 }
 
@@ -48,7 +33,7 @@ EmuTmem *tmem_columns(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuBlock
 
 static bool is_size(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t columns) {
   if (columns >= TMEM_UNIT && columns <= TMEM_COLUMNS && !(columns & (columns - 1))) return true;
-  return tmem_fail(x, i, mask, "%u columns: a power of two from 32 to 512 is needed", columns);
+  return emu_misuse(x, i, mask, "%u columns: a power of two from 32 to 512 is needed", columns);
 }
 
 static EmuTmem *of_block(EmuCtx *x) {
@@ -76,7 +61,7 @@ static void alloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuTmem *t = of_block(x);
   if (!t || !is_size(x, i, together, columns)) return;
   if (t->relinquished) {
-    tmem_fail(x, i, together, "the block has given up its permit to allocate tensor memory");
+    emu_misuse(x, i, together, "the block has given up its permit to allocate tensor memory");
     return;
   }
   uint32_t at = free_units(t, count);
@@ -103,7 +88,7 @@ static void dealloc(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (!t) return;
   uint32_t at = address / TMEM_UNIT;
   if (address % TMEM_UNIT || address >= TMEM_COLUMNS || t->length[at] != columns / TMEM_UNIT) {
-    tmem_fail(x, i, mask, "0x%x of %u columns is no allocation of this block", address, columns);
+    emu_misuse(x, i, mask, "0x%x of %u columns is no allocation of this block", address, columns);
     return;
   }
   t->taken &= ~units_from(at, t->length[at]);
@@ -204,8 +189,8 @@ static void move(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint32_t address = (uint32_t)emu_lane_address(x, &m->at, emu_first(mask)), lane = address >> 16;
   bool whole = m->shape == PTX_FN_32X32B;
   if (lane / QUARTER != x->warp->index % 4 || lane % (whole ? QUARTER : 16)) {
-    tmem_fail(x, i, mask, "warp %u reaches lanes %u to %u of tensor memory, not %u", x->warp->index,
-              x->warp->index % 4 * QUARTER, x->warp->index % 4 * QUARTER + QUARTER - 1, lane);
+    emu_misuse(x, i, mask, "warp %u reaches lanes %u to %u of tensor memory, not %u", x->warp->index,
+               x->warp->index % 4 * QUARTER, x->warp->index % 4 * QUARTER + QUARTER - 1, lane);
     return;
   }
   if (i->fn)

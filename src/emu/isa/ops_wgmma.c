@@ -129,11 +129,7 @@ static void run_product(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *
 
 static bool in_group(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   if (x->warp->index / GROUP_WARPS * GROUP_WARPS + GROUP_WARPS <= x->block->warp_count) return true;
-  emu_find(x, i, mask, SOL_EMU_BAD_USE, 0, 0, "a warpgroup is four warps: the block has %u",
-           x->block->warp_count);
-  emu_stop(x->launch, SOL_EMU_FAULT);
-  x->budget = 0;
-  return false;
+  return emu_misuse(x, i, mask, "a warpgroup is four warps: the block has %u", x->block->warp_count);
 }
 
 static void issue(EmuCtx *x, const EmuInst *i, uint32_t mask) {

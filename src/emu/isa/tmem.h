@@ -20,7 +20,6 @@ typedef struct EmuTmem {
 // The block's, in which `columns` from the address's on are allocated. NULL: a finding was reported.
 EmuTmem *tmem_columns(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuBlock *block, uint32_t address,
                       uint32_t columns);
-bool tmem_fail(EmuCtx *x, const EmuInst *i, uint32_t mask, const char *format, ...) SOL_PRINTF(4, 5); // false
 bool lower_tmem(Lower *l, const PtxInst *in, EmuInst *out); // ops_tmem.c: alloc, dealloc, ld, st, waits
 
 #endif
