@@ -89,7 +89,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
 
   // Pieces that a quarter of a warp reads lie in different banks.
   static __device__ __forceinline__ int swizzled(int row, int piece) {
-    return X_EACH == 4 ? piece ^ (piece / 8 | (row & 1) << 1) : X_EACH == 2 ? piece ^ (row & 1) : piece ^ (row & 1) << 2;
+    return X_EACH == 4 ? piece ^ (piece / 8 & 1) ^ (row & 1) << 1 : X_EACH == 2 ? piece ^ (row & 1) : piece ^ (row & 1) << 2;
   }
   static __device__ __forceinline__ int place_in(int column, int piece) {
     return column * PIECES + (PIECES == 8 ? piece ^ (column & 1) << 2 : piece);
