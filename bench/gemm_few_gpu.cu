@@ -20,10 +20,10 @@
     if (e_) printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(e_)), exit(2);                      \
   } while (0)
 
-enum { WARPS = 8 };
-template <int KIND, int BITS, int TILES> __global__ void __launch_bounds__(WARPS * 32, TILES == 4 ? 1 : 2) few(const __grid_constant__ GemmFewParams p) {
+enum { WARPS = 8, SHARED = GEMM_FEW_SHARED(1, WARPS) };
+template <int KIND, int BITS> __global__ void __launch_bounds__(WARPS * 32, 1) few(const __grid_constant__ GemmFewParams p) {
 #if __CUDA_ARCH__ >= 800
-  gemm_few<KIND, BITS, TILES>(p);
+  gemm_few<KIND, BITS>(p);
 #endif
 }
 __global__ void __launch_bounds__(256) copy(uint4 *to, const uint4 *from, int64_t count) {
@@ -41,13 +41,12 @@ __global__ void __launch_bounds__(256) copy(uint4 *to, const uint4 *from, int64_
 
 struct Variant {
   void (*kernel)(const GemmFewParams);
-  int kind, bits, tiles;
+  int kind, bits;
 };
-#define FEW(kind, bits) {few<kind, bits, 2>, kind, bits, 2}, {few<kind, bits, 4>, kind, bits, 4}
-static const Variant variants[] = {FEW(2, 16), FEW(2, 4), {few<2, 8, 2>, 2, 8, 2}, {few<3, 8, 2>, 3, 8, 2}};
-// blocks to an SM, warps side by side, blocks that share out k
+static const Variant variants[] = {{few<2, 16>, 2, 16}, {few<2, 8>, 2, 8}, {few<2, 4>, 2, 4}, {few<3, 8>, 3, 8}};
+// warps side by side, blocks that share out k
 struct Way {
-  int per_sm, across, parts;
+  int across, parts;
 };
 static cudaStream_t stream;
 static int sms;
@@ -108,18 +107,17 @@ static cudaError_t launch(const Variant &v, int parts, const GemmFewParams &f) {
   at[0].id = cudaLaunchAttributeClusterDimension, at[0].val.clusterDim = {(unsigned)parts, 1, 1};
   at[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, at[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t c = {};
-  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(WARPS * 32), c.dynamicSmemBytes = GEMM_FEW_SHARED(v.tiles, WARPS), c.stream = stream, c.attrs = at, c.numAttrs = 2;
+  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(WARPS * 32), c.dynamicSmemBytes = SHARED, c.stream = stream, c.attrs = at, c.numAttrs = 2;
   return cudaLaunchKernelEx(&c, v.kernel, f);
 }
 
-static GemmFewParams problem(const Variant &v, int64_t m, int64_t n, int64_t k, char *a, char *b, char *c, float *scales, Way way) {
+static GemmFewParams problem(int64_t m, int64_t n, int64_t k, char *a, char *b, char *c, float *scales, Way way) {
   GemmFewParams f = {};
   GemmAnyParams &p = f.any;
   p.a = a, p.b = b, p.m = m, p.n = n, p.k = k, p.batch = 1, p.a_down = k, p.a_across = 1, p.b_down = 1, p.b_across = k;
   p.end.c = c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
-  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.rows = v.tiles == 4 || (m > 8 && v.bits == 8) ? 16 : 8;
-  f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, sms * way.per_sm / way.parts));
-  (void)v;
+  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.rows = m > 8 ? 16 : 8;
+  f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, sms / way.parts));
   return f;
 }
 
@@ -137,7 +135,7 @@ static int check(const Variant &v, int64_t m, int64_t n, int64_t k, bool gated, 
   fill<<<256, 256, 0, stream>>>(scales, columns * groups, KIND_FP32, 5);
   CHECK(cudaMemsetAsync(c, 0xff, m * n * 2, stream));
   CHECK(cudaMemsetAsync(worst, 0, 4, stream));
-  GemmFewParams f = problem(v, m, n, k, a, b, c, (float *)scales, way);
+  GemmFewParams f = problem(m, n, k, a, b, c, (float *)scales, way);
   f.any.end.activation = gated ? GEMM_SILU_MUL : GEMM_LINEAR, f.any.end.bias = bias;
   CHECK(launch(v, way.parts, f));
   compare<<<(unsigned)((m * n + 127) / 128), 128, 0, stream>>>(f, v.kind, weights_kind(v), worst);
@@ -146,8 +144,8 @@ static int check(const Variant &v, int64_t m, int64_t n, int64_t k, bool gated, 
   void *all[] = {a, b, c, bias, scales, worst};
   for (void *x : all) CHECK(cudaFree(x));
   if (found > 1000)
-    printf("WRONG %d/%d %dx%dx%d gated %d, %d tiles, %d across, %d parts: %.2f of what is allowed\n", v.kind, v.bits, (int)m, (int)n, (int)k, gated,
-           v.tiles, way.across, way.parts, found / 1000.0);
+    printf("WRONG %d/%d %dx%dx%d gated %d, %d across, %d parts: %.2f of what is allowed\n", v.kind, v.bits, (int)m, (int)n, (int)k, gated,
+           way.across, way.parts, found / 1000.0);
   return found > 1000;
 }
 
@@ -155,8 +153,8 @@ static int check_all(void) {
   int wrong = 0;
   for (const Variant &v : variants)
     for (int m : {1, 7, 16, 19})
-      wrong += check(v, m, 100 + m, 544, false, {1, m == 1 ? 8 : 2, m % 4 + 1}) +
-               check(v, m, 5000 + m, 1024, true, {1, m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
+      wrong += check(v, m, 100 + m, 544, false, {m == 1 ? 8 : 2, m % 4 + 1}) +
+               check(v, m, 5000 + m, 1024, true, {m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
   printf("small cases: %d wrong\n", wrong);
   return wrong;
 }
@@ -191,9 +189,8 @@ template <class F> static double time_of(int calls, F call) {
 
 static std::vector<Way> all_ways(void) {
   std::vector<Way> out;
-  for (int per_sm : {1, 2})
-    for (int across : {1, 2, 4, 8})
-      for (int parts : {1, 2, 4}) out.push_back({per_sm, across, parts});
+  for (int across : {1, 2, 4, 8})
+    for (int parts : {1, 2, 4}) out.push_back({across, parts});
   return out;
 }
 
@@ -222,17 +219,16 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
     if (v.kind != kind || v.bits != bits) continue;
     for (const Way &w : ways) {
       char what[80];
-      snprintf(what, sizeof what, "%d/%d,%d,%d", v.tiles, w.per_sm, w.across, w.parts);
+      snprintf(what, sizeof what, "%d,%d", w.across, w.parts);
       if (only && strcmp(only, what)) continue;
-      if (v.tiles * w.per_sm > 4) continue;
-      if (!only && (k * bits / 512) / (WARPS / w.across * w.parts) < 1) continue;
-      if (launch(v, w.parts, problem(v, m, n, k, a, pool, c, (float *)(pool + weights), w))) {
+      if (!only && (k * bits / 1024) / (WARPS / w.across * w.parts) < 1) continue;
+      if (launch(v, w.parts, problem(m, n, k, a, pool, c, (float *)(pool + weights), w))) {
         (void)cudaGetLastError();
         continue;
       }
       double t = time_of(calls, [&](int i) {
         char *b = pool + (size_t)(i % sets) * one;
-        (void)launch(v, w.parts, problem(v, m, n, k, a, b, c, (float *)(b + weights), w));
+        (void)launch(v, w.parts, problem(m, n, k, a, b, c, (float *)(b + weights), w));
       });
       all.push_back({t, what});
     }
@@ -240,13 +236,6 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
   std::sort(all.begin(), all.end(), [](const Timed &x, const Timed &y) { return x.us < y.us; });
   printf("%d/%-2d %2dx%dx%d copy %.2f %4.0f GB/s |", kind, bits, (int)m, (int)n, (int)k, light, bytes / light * 1e-3);
   for (size_t i = 0; i < all.size() && i < 7; i++) printf(" %s %.2f(%.3f)", all[i].what.c_str(), all[i].us, all[i].us / light);
-  std::vector<std::string> seen; // the best of each kernel, too
-  for (const Timed &t : all) {
-    std::string name = t.what.substr(0, t.what.find(','));
-    if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
-    seen.push_back(name);
-    printf(" ; %s %.2f(%.3f)", t.what.c_str(), t.us, t.us / light);
-  }
   printf("\n");
   fflush(stdout);
 }
@@ -254,7 +243,7 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
 int main(int argc, char **argv) {
   CHECK(cudaStreamCreate(&stream));
   CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
-  for (const Variant &v : variants) CHECK(cudaFuncSetAttribute(v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, GEMM_FEW_SHARED(v.tiles, WARPS)));
+  for (const Variant &v : variants) CHECK(cudaFuncSetAttribute(v.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
   if (argc > 1 && !strcmp(argv[1], "check")) return check_all();
   size_t room = (size_t)2 << 30;
   char *pool = device(room + (32 << 20));

@@ -88,39 +88,6 @@ TEST(every_tile_is_right) {
   sol_context_destroy(ctx);
 }
 
-// A case of test_ops of few rows by gemm_stream.cuh. false: it cannot.
-static bool try_stream(SolContext *ctx, int option, int rows, SolDtype dtype) {
-  OpsCase c = {.dim = {rows, N, 2 * K}, .dtype = dtype, .out_dtype = dtype, .option = option};
-  Trial t;
-  SolError err = {0};
-  SolStatus status = trial_open(&t, ctx, &ops_gemm, &c, &(TrialOptions){.seed = 7}, &err);
-  SolGemm a = {0};
-  if (!status) a = gemm_filled((const SolGemm *)t.args);
-  bool can = !status && a.dtype != SOL_FP8 && gemm_is_few(ctx, &a);
-  for (int k = 0; can && !status && k < t.count; k++)
-    if (t.memory[k]) status = sol_context_write(ctx, t.memory[k], t.host[k], t.bytes[k], &err);
-  if (can && !status) status = gemm_launch_stream(ctx, &a, NULL);
-  if (can && !status) status = trial_check(&t, NULL, &err);
-  if (can && status) printf("stream of %d rows, option %d: %s\n", rows, option, err.message);
-  CHECK(!can || !status);
-  trial_close(&t);
-  return can;
-}
-
-// Both heights, every epilogue and all weights, on many SMs and on one, whose block has several groups of columns.
-TEST(every_stream_is_right) {
-  if (!ops_image_count) SKIP("built without nvcc: no kernels");
-  SolContext *ctx = open_backend(SOL_BACKEND_EMU);
-  CHECK(ctx && !ops_load(ctx, ops_index(ctx, &ops_gemm), NULL));
-  int ran = 0;
-  for (int i = 0; ctx && i < 4 * ops_gemm.options; i += BRIEF ? 3 : 1) {
-    if (i >= 2 * ops_gemm.options) ctx->sms = 1;
-    ran += try_stream(ctx, i / 2 % ops_gemm.options, i % 2 ? 3 : 13, i % 3 ? SOL_BF16 : SOL_FP16);
-  }
-  CHECK(ran >= (BRIEF ? 4 : 12));
-  sol_context_destroy(ctx);
-}
-
 static void random_values(uint16_t *to, int count, unsigned seed) { // bf16, -2 to 2
   for (int i = 0; i < count; i++) {
     seed = seed * 1664525 + 1013904223;
@@ -145,9 +112,8 @@ static void fill_decoding(Decoding *d, SolWeights weights) {
   for (int i = 0; i < WIDE * GROUPS; i++) d->scales[i] = (float)(i % 13 + 1) / 8;
 }
 
-// Decodes the first m of the rows; out: the bits of C. streams: by gemm_stream.cuh, whatever the rule.
-static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights, bool streams,
-                   uint16_t *out) {
+// Decodes the first m of the rows; out: the bits of C.
+static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights, uint16_t *out) {
   void *at[4] = {0};
   const void *from[4] = {NULL, d->a, d->b, d->scales};
   size_t bytes[4] = {(size_t)m * WIDE * 2, (size_t)m * DEEP * 2, sizeof d->b, sizeof d->scales};
@@ -165,7 +131,7 @@ static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights
                .b_columns = 1,
                .weights = weights};
   g = gemm_filled(&g);
-  CHECK(!(streams ? gemm_launch_stream(ctx, &g, NULL) : sol_gemm(ctx, &g, NULL)));
+  CHECK(!sol_gemm(ctx, &g, NULL));
   CHECK(!sol_context_sync(ctx, NULL) && !sol_context_read(ctx, out, at[0], bytes[0], NULL));
   for (int i = 0; i < 4; i++) sol_context_free(ctx, at[i], NULL);
 }
@@ -192,15 +158,15 @@ TEST(rows_do_not_depend_on_how_many_are_decoded) {
   static uint16_t all[DECODED * WIDE], few[DECODED * WIDE], on_cpu[DECODED * WIDE];
   SolContext *ctx = open_backend(SOL_BACKEND_EMU), *cpu = open_backend(SOL_BACKEND_CPU);
   CHECK(ctx && cpu);
-  for (int i = 0; ctx && cpu && i < 12; i += BRIEF ? 5 : 1) {
-    int weights = i % 3, streams = i / 3 % 2;
-    if (i >= 6) ctx->sms = 1;
+  for (int i = 0; ctx && cpu && i < 6; i += BRIEF ? 5 : 1) {
+    int weights = i % 3;
+    if (i >= 3) ctx->sms = 1;
     fill_decoding(&d, (SolWeights)weights);
-    decode(ctx, DECODED, &d, (SolWeights)weights, streams, all);
-    decode(cpu, DECODED, &d, (SolWeights)weights, false, on_cpu);
+    decode(ctx, DECODED, &d, (SolWeights)weights, all);
+    decode(cpu, DECODED, &d, (SolWeights)weights, on_cpu);
     check_close(all, on_cpu, DECODED * WIDE);
     for (int m = 1; m < DECODED; m += BRIEF ? 14 : 6) {
-      decode(ctx, m, &d, (SolWeights)weights, streams, few);
+      decode(ctx, m, &d, (SolWeights)weights, few);
       CHECK(!memcmp(all, few, (size_t)m * WIDE * 2));
     }
   }

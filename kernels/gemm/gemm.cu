@@ -2,7 +2,6 @@
 #include "gemm/gemm_few.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "gemm/gemm_split.cuh"
-#include "gemm/gemm_stream.cuh"
 #include "gemm/gemm_wgmma.cuh"
 #define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
   KERNEL __launch_bounds__(GEMM_THREADS(rows, per_sm), per_sm)                                               \
@@ -14,28 +13,22 @@
       sol_gemm_##kind##_##a##b##_split_##wide##x##stages(const __grid_constant__ GemmTiledParams p) {       \
     GemmSplit<kind, a, b, wide, stages>::run(p);                                                             \
   }
-#define STREAM(kind, bits)                                                                                   \
-  KERNEL __launch_bounds__(GEMM_STREAM_THREADS, 1)                                                           \
-      sol_gemm_##kind##_stream_##bits(const __grid_constant__ GemmStreamParams p) {                          \
-    gemm_stream<kind, bits>(p);                                                                              \
-  }
 #else
 #define TILED(kind, a, b, rows, wide, stages, per_sm)
 #define SPLIT(kind, a, b, wide, stages, per_sm)
-#define STREAM(kind, bits)
 #endif
 #if __CUDA_ARCH__ >= 800
-#define FEW(kind, bits, tiles)                                                           \
-  KERNEL __launch_bounds__(256, tiles == 4 ? 1 : 2) sol_gemm_##kind##_few_##bits##x##tiles(const __grid_constant__ GemmFewParams p) { \
-    gemm_few<kind, bits, tiles>(p);                                                                \
+#define FEW(kind, bits)                                                                                      \
+  KERNEL __launch_bounds__(256, 1) sol_gemm_##kind##_few_##bits(const __grid_constant__ GemmFewParams p) {   \
+    gemm_few<kind, bits>(p);                                                                                 \
   }
 #else
-#define FEW(kind, bits, tiles)
+#define FEW(kind, bits)
 #endif
 #if __CUDA_ARCH__ >= 890
-#define FEW_89(kind, bits, tiles) FEW(kind, bits, tiles)
+#define FEW_89(kind, bits) FEW(kind, bits)
 #else
-#define FEW_89(kind, bits, tiles)
+#define FEW_89(kind, bits)
 #endif
 #define ANY(kind)                                                                                            \
   KERNEL __launch_bounds__(GEMM_ANY_THREADS) sol_gemm_##kind##_any(const __grid_constant__ GemmAnyParams p) { \

@@ -76,28 +76,10 @@ typedef struct GemmFewParams {
   int64_t groups;
   int rows, ranges, across;
 } GemmFewParams;
-// Bytes of a warp's ring, and of a block with its sums: tiles, of 16 columns that a warp has at a time: 2, two
-// blocks of 8 warps to an SM of Hopper, or 4, one.
-#define GEMM_FEW_RING(tiles) ((tiles) == 4 ? 24576 : 12288)
-#define GEMM_FEW_SHARED(tiles, warps) ((warps) * GEMM_FEW_RING(tiles) + 64 * ((warps) * (tiles) * 16 + 4))
-
-// gemm_stream.cuh: a: boxes of 128 bytes of few.rows; b: bytes, boxes of 128 of `each` columns, the columns of C that a box has: with GEMM_SILU_MUL
-// half as many at the most.
-typedef struct GemmStreamParams {
-  GemmMap a, b;
-  GemmFewParams few;
-  int each, stages;
-} GemmStreamParams;
-#define GEMM_STREAM_BOXES   8  // of a stage
-#define GEMM_STREAM_COLUMNS 32 // of B, of a box: two warps have half of its k each
-#define GEMM_STREAM_THREADS (2 * GEMM_STREAM_BOXES * 32)
-#define GEMM_STREAM_STAGES  6  // at the most
-// size: bytes of an element of A. Boxes of A beside 128 bytes of a column; bytes of a stage, whose boxes have `slots` different k; of the sums; of all.
-#define GEMM_STREAM_X_BOXES(size, bits) (8 * (size) / (bits))
-#define GEMM_STREAM_STAGE(size, bits, rows, slots) \
-  (128 * (GEMM_STREAM_BOXES * GEMM_STREAM_COLUMNS + (slots) * (rows) * GEMM_STREAM_X_BOXES(size, bits)))
-#define GEMM_STREAM_SUMS (16 * 4 * (GEMM_STREAM_THREADS + 4))
-#define GEMM_STREAM_SHARED(stage, stages) ((stages) * ((stage) + 16) + GEMM_STREAM_SUMS)
+// Bytes of a warp's ring, and of a block with its sums. roomy: a block can have 227 KiB of shared memory, as on sm_90 and sm_100.
+#define GEMM_FEW_COLUMNS 32 // of B, of a warp at a time
+#define GEMM_FEW_RING(roomy) ((roomy) ? 24576 : 12288)
+#define GEMM_FEW_SHARED(roomy, warps) ((warps) * GEMM_FEW_RING(roomy) + 64 * ((warps) * GEMM_FEW_COLUMNS + 4))
 
 // Blocks of gemm_any.cuh: rows and columns of the tile.
 #define GEMM_ANY_THREADS 128
@@ -132,7 +114,7 @@ typedef struct GemmStreamParams {
 #define GEMM_SHARED(rows, wide, stages, per_sm) \
   (GEMM_GROUPS(rows) * GEMM_PIECES(rows, wide, stages, per_sm) * GEMM_PIECE_BYTES + GEMM_RING_BYTES(rows, wide, stages))
 
-// gemm_split.cuh, gemm_few.cuh, gemm_stream.cuh: the most blocks that share out k.
+// gemm_split.cuh, gemm_few.cuh: the most blocks that share out k.
 #define GEMM_PARTS 8
 
 #endif

@@ -40,20 +40,27 @@ template <int KIND> INLINE void few_int4(uint32_t w, uint32_t (&to)[4]) {
   }
 }
 
-// TILES: of 16 columns of B that a warp has at a time. EIGHTS: of A's rows.
-template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
+// EIGHTS: of A's rows.
+template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   enum {
+    ROOMY = __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1100,
+    RING = GEMM_FEW_RING(ROOMY),
+    TILES = GEMM_FEW_COLUMNS / 16,      // of 16 columns of B, of a warp at a time
     ROWS = 8 * EIGHTS,                  // of A
     COLUMNS = 2 * TILES,                // of a thread
+    WIDE = ROOMY ? 128 : 64,            // bytes of a column in a step: whole lines, where there is room
+    PIECES = WIDE / 16,                 // of a column
+    BESIDE = 32 / PIECES,               // columns that one copy of the warp has
+    HALVES = WIDE / 64,                 // a thread has 16 bytes of each
     X_BYTES = KIND == KIND_FP8 ? 1 : 2, // of an element of A
     X_CHUNK = 128 / BITS * X_BYTES,     // of A, beside 16 bytes of a column
-    X_PIECES = X_CHUNK / 4,             // of 16 bytes, of a row of A in a step
-    X_LOADS = EIGHTS * X_PIECES / 4,
-    RING = GEMM_FEW_RING(TILES)
+    X_EACH = X_CHUNK / 16,
+    X_PIECES = PIECES * X_EACH, // of 16 bytes, of a row of A in a step
+    X_LOADS = EIGHTS * X_PIECES / 4
   };
-  // A step: 64 bytes of each column, of which a thread copies and reads its own 16, and as many elements of A's rows, swizzled.
+  // A step: WIDE bytes of each column, and as many elements of A's rows, both swizzled.
   struct Stage {
-    uint4 w[COLUMNS][32], x[EIGHTS * 8 * X_PIECES];
+    uint4 w[16 * TILES * PIECES], x[EIGHTS * 8 * X_PIECES];
   };
   enum { STAGES = RING / sizeof(Stage) };
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
@@ -67,51 +74,60 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   struct Place {
     const char *b, *x;
     const float *scales;
-    int64_t tile, other, x_rows; // x_rows: from one of its pieces of A to the next
-    int first, left;             // column of C of the warp, and columns from the thread's own on
+    int64_t tile, other, four, x_rows; // four: four columns; x_rows: from one of its pieces of A to the next
+    int first, left;                   // column of C of the warp, and how many it has from there on
     int tall, second;            // columns of C of a tile, and to the other column of a tile
     int from, to, by;            // steps of the warp: every `by`, so that a block reads what lies together
     int bytes, x_bytes, rows;    // that there are, from its own first ones on
-    __device__ __forceinline__ bool has(int c) const { // the thread's column c
-      return c / 2 * tall + c % 2 * second < left;
+    __device__ __forceinline__ bool has(int eight, int column) const { // that column of the warp's eight columns of this number
+      return eight / 2 * tall + eight % 2 * second + column < left;
     }
-    __device__ __forceinline__ void go(const Tile &t, int column, int lane) {
-      first = column, left = min(t.each, t.end - first) - lane / 4;
+    __device__ __forceinline__ void go(const Tile &t, int column) {
+      first = column, left = min(t.each, t.end - first);
     }
   };
 
   // Pieces that a quarter of a warp reads lie in different banks.
   static __device__ __forceinline__ int swizzled(int row, int piece) {
-    return X_PIECES == 16 ? piece ^ (piece / 8 | (row & 1) << 1) : X_PIECES == 8 ? piece ^ (row & 1) : piece;
+    return X_EACH == 4 ? piece ^ (piece / 8 & 1) ^ (row & 1) << 1 : X_EACH == 2 ? piece ^ (row & 1) : piece ^ (row & 1) << 2;
+  }
+  static __device__ __forceinline__ int place_in(int column, int piece) {
+    return column * PIECES + (PIECES == 8 ? piece ^ (column & 1) << 2 : piece);
   }
 
   static __device__ __forceinline__ void load(Stage *s, const Place &at, int step, int lane) {
-    const char *b = at.b + (int64_t)step * 64, *x = at.x + (int64_t)step * (4 * X_CHUNK);
-    uint32_t w_to = tile_address(&s->w[0][lane]), row = lane / X_PIECES;
+    const char *b = at.b + (int64_t)step * WIDE, *x = at.x + (int64_t)step * (PIECES * X_CHUNK);
+    int column = lane / PIECES, row = lane / X_PIECES;
+    uint32_t w_to = tile_address(&s->w[place_in(column, lane % PIECES)]);
     uint32_t x_to = tile_address(&s->x[row * X_PIECES + swizzled(row, lane % X_PIECES)]);
-    bool there = step * 64 < at.bytes, x_there = step * (4 * X_CHUNK) < at.x_bytes;
+    bool there = step * WIDE < at.bytes, x_there = step * (PIECES * X_CHUNK) < at.x_bytes;
 #pragma unroll
-    for (int c = 0; c < COLUMNS; c++)
-      copy_async(w_to + c * 512, b + c / 2 * at.tile + c % 2 * at.other, there && at.has(c));
+    for (int i = 0; i < 16 * TILES / BESIDE; i++) {
+      int eight = i * BESIDE / 8, in_eight = i * BESIDE % 8;
+      copy_async(w_to + i * 512, b + eight / 2 * at.tile + eight % 2 * at.other + (in_eight ? at.four : 0), there && at.has(eight, in_eight + column));
+    }
 #pragma unroll
-    for (int i = 0; i < X_LOADS; i++) copy_async(x_to + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
+    for (int i = 0; i < X_LOADS; i++) {
+      uint32_t odd = X_PIECES == 32 && i % 2 ? 32 : 0; // a row each: swizzled(1, piece) is two pieces from swizzled(0, piece)
+      copy_async((x_to ^ odd) + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
+    }
   }
 
-  // What a thread reads of a step: 16 bytes of its column c, and 16 bytes number i of the X_CHUNK beside them of row e * 8 + lane / 4 of A.
+  // What a thread reads of a half of a step: 16 bytes of its column c, and 16 bytes number i of the X_CHUNK beside them of row e * 8 + lane / 4 of A.
   struct View {
     const Stage *s;
-    int lane;
+    int lane, half;
     __device__ __forceinline__ uint4 w(int c) const {
-      return s->w[c][lane];
+      return s->w[place_in(c * 8 + lane / 4, half * 4 + lane % 4)];
     }
     __device__ __forceinline__ uint4 x(int e, int i) const {
       int row = lane / 4;
-      return s->x[(e * 8 + row) * X_PIECES + swizzled(row, lane % 4 * (X_CHUNK / 16) + i)];
+      return s->x[(e * 8 + row) * X_PIECES + swizzled(row, (half * 4 + lane % 4) * X_EACH + i)];
     }
   };
 
-  // From here to load_scales S is View or, in gemm_stream.cuh, another. Elements as wide as A's. Here and below two tiles at a time, whose products do not wait for each other's.
-  template <class S> static __device__ __forceinline__ void multiply_same(float (&d)[TILES][EIGHTS * 4], const S &s, int tiles) {
+  // Elements as wide as A's. Here and below two tiles at a time, whose products do not wait for each other's.
+  static __device__ __forceinline__ void multiply_same(float (&d)[TILES][EIGHTS * 4], const View &s, int tiles) {
     uint4 x[EIGHTS];
 #pragma unroll
     for (int e = 0; e < EIGHTS; e++) x[e] = s.x(e, 0);
@@ -126,7 +142,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     }
   }
 
-  template <class S> static __device__ __forceinline__ void multiply_fp8(float (&d)[TILES][EIGHTS * 4], const S &s, int tiles) {
+  static __device__ __forceinline__ void multiply_fp8(float (&d)[TILES][EIGHTS * 4], const View &s, int tiles) {
     uint4 x[2][EIGHTS];
 #pragma unroll
     for (int i = 0; i < 2 * EIGHTS; i++) x[i % 2][i / 2] = s.x(i / 2, i % 2);
@@ -151,8 +167,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   }
 
   // A step is one group of scales.
-  template <class S>
-  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const S &s, const float (&scales)[COLUMNS], int tiles) {
+  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const View &s, const float (&scales)[COLUMNS], int tiles) {
     uint32_t x[4][EIGHTS][4];
     auto load = [&](int j) {
 #pragma unroll
@@ -164,8 +179,6 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
       }
     };
 #pragma unroll
-    for (int j = 0; TILES > 2 && j < 4; j++) load(j);
-#pragma unroll
     for (int t = 0; t < TILES && t < tiles; t += 2) {
       uint4 w[4];
       float sum[2][EIGHTS * 4] = {};
@@ -175,7 +188,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
       for (int i = 0; i < 8; i++) {
         int j = i / 2, u = i % 2;
         uint32_t l[4], h[4];
-        if (TILES == 2 && u == 0) load(j); // no earlier than needed: fewer registers
+        if (u == 0) load(j); // no earlier than needed: fewer registers
         few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
         uint32_t first[4] = {l[0], h[0], l[1], h[1]}, second[4] = {l[2], h[2], l[3], h[3]};
 #pragma unroll
@@ -191,8 +204,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     }
   }
 
-  template <class S>
-  static __device__ __forceinline__ void multiply(float (&d)[TILES][EIGHTS * 4], const S &s, const float (&scales)[COLUMNS], int tiles) {
+  static __device__ __forceinline__ void multiply(float (&d)[TILES][EIGHTS * 4], const View &s, const float (&scales)[COLUMNS], int tiles) {
     if (BITS == 4) multiply_int4(d, s, scales, tiles);
     else if (BITS == 8 && KIND != KIND_FP8) multiply_fp8(d, s, tiles);
     else multiply_same(d, s, tiles);
@@ -203,7 +215,12 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     int64_t column = at.first + lane / 4, other = at.second ? at.second : f.any.n;
 #pragma unroll
     for (int c = 0; c < COLUMNS; c++)
-      to[c] = at.has(c) ? __ldg(at.scales + (column + c / 2 * at.tall + c % 2 * other) * f.groups + step) : 0;
+      to[c] = at.has(c, lane / 4) ? __ldg(at.scales + (column + c / 2 * at.tall + c % 2 * other) * f.groups + step) : 0;
+  }
+
+  static __device__ __forceinline__ void load_all_scales(float (&to)[HALVES][COLUMNS], const GemmFewParams &f, const Place &at, int step, int lane) {
+#pragma unroll
+    for (int half = 0; half < HALVES; half++) load_scales(to[half], f, at, min(step * HALVES + half, (int)f.groups - 1), lane);
   }
 
   // The steps that a warp copies, group after group.
@@ -215,7 +232,7 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
         load(ring + stage, at, step, lane);
         if (++stage == STAGES) stage = 0;
         step += at.by;
-        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across, lane);
+        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across);
       }
       copy_commit();
     }
@@ -320,16 +337,16 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
   static __device__ __forceinline__ Place place_of(const GemmFewParams &f, const Tile &t, int warp, int lane) {
     const GemmAnyParams &p = f.any;
     bool gated = p.end.activation == GEMM_SILU_MUL;
-    int per = blockDim.x / 32 / f.across, slots = per * t.parts, slot = t.rank * per + warp / f.across, own = lane % 4 * 16;
-    int bytes = (int)(p.k * BITS / 8), steps = (bytes + 63) / 64, row = t.row + lane / X_PIECES, piece = lane % X_PIECES * 16;
+    int per = blockDim.x / 32 / f.across, slots = per * t.parts, slot = t.rank * per + warp / f.across, own = lane % PIECES * 16;
+    int bytes = (int)(p.k * BITS / 8), steps = (bytes + WIDE - 1) / WIDE, row = t.row + lane / X_PIECES, piece = lane % X_PIECES * 16;
     int64_t stride = p.b_across * BITS / 8, x_stride = p.a_down * X_BYTES;
     Place at;
     at.tall = gated ? 8 : 16, at.second = gated ? 0 : 8;
-    at.go(t, t.column + warp % f.across * t.each, lane);
-    at.tile = at.tall * stride, at.other = (gated ? p.n : 8) * stride;
+    at.go(t, t.column + warp % f.across * t.each);
+    at.tile = at.tall * stride, at.other = (gated ? p.n : 8) * stride, at.four = 4 * stride;
     at.from = slot, at.to = steps, at.by = slots;
     at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
-    at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / 4) * stride + own;
+    at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / PIECES) * stride + own;
     at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
     at.x_rows = x_stride * (32 / X_PIECES), at.rows = (int)p.m - row;
     at.scales = f.scales + t.z * (int64_t)(gated ? 2 * p.n : p.n) * f.groups;
@@ -350,34 +367,33 @@ template <int KIND, int BITS, int TILES, int EIGHTS> struct GemmFew {
     for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
     int stage = 0;
     for (int column = t.column; column < t.end; column += t.across) {
-      int tiles = (at.left + lane / 4 + at.tall - 1) / at.tall;
-      float d[TILES][EIGHTS * 4] = {}, scales[COLUMNS], coming[COLUMNS];
-      if (BITS == 4) load_scales(coming, f, at, min(at.from, at.to - 1), lane);
+      int tiles = (at.left + at.tall - 1) / at.tall;
+      float d[TILES][EIGHTS * 4] = {}, scales[HALVES][COLUMNS], coming[HALVES][COLUMNS];
+      if (BITS == 4) load_all_scales(coming, f, at, at.from, lane);
 #pragma unroll 1
       for (int step = at.from; step < at.to && tiles > 0; step += at.by) {
         if (BITS == 4) {
 #pragma unroll
-          for (int c = 0; c < COLUMNS; c++) scales[c] = coming[c];
-          load_scales(coming, f, at, min(step + at.by, at.to - 1), lane); // of the next step
+          for (int c = 0; c < HALVES * COLUMNS; c++) scales[c / COLUMNS][c % COLUMNS] = coming[c / COLUMNS][c % COLUMNS];
+          load_all_scales(coming, f, at, step + at.by, lane); // of the next step
         }
         copy_wait<STAGES - 2>();
         __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
         ahead.next(ring, t, group_bytes, lane);
-        multiply(d, View{ring + stage, lane}, scales, tiles);
+#pragma unroll
+        for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half}, scales[half], tiles);
         if (++stage == STAGES) stage = 0;
       }
       leave(sums, d, t, warp, lane, lane / 4);
       add_up(sums, f.any, t, column);
-      at.go(t, at.first + t.across, lane);
+      at.go(t, at.first + t.across);
     }
   }
 };
 
-// f.rows: 16 with 4 tiles, otherwise 8, or with 8 bits either.
-template <int KIND, int BITS, int TILES> INLINE void gemm_few(const GemmFewParams &f) {
-  enum { LEAST = TILES == 4 ? 2 : 1, MOST = TILES == 4 || BITS == 8 ? 2 : 1 };
-  if (MOST > LEAST && f.rows == 16) GemmFew<KIND, BITS, TILES, MOST>::run(f);
-  else GemmFew<KIND, BITS, TILES, LEAST>::run(f);
+template <int KIND, int BITS> INLINE void gemm_few(const GemmFewParams &f) {
+  if (f.rows == 16) GemmFew<KIND, BITS, 2>::run(f);
+  else GemmFew<KIND, BITS, 1>::run(f);
 }
 #endif
 

@@ -244,5 +244,5 @@ const OpsDef ops_gemm = {
     OPS_KERNELS("gemm", gemm_kernels),
     .loaded = gemm_ask_clusters,
     .shared = gemm_shared,
-    .least_shared = GEMM_FEW_SHARED(2, 4),
+    .least_shared = GEMM_FEW_SHARED(0, 4),
 };

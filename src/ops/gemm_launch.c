@@ -8,9 +8,8 @@ const char *const gemm_kernels[GEMM_KERNELS] = {
 #define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
   "sol_gemm_" #kind "_" #a #b "_" #rows "x" #wide "x" #stages,
 #define SPLIT(kind, a, b, wide, stages, per_sm) "sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages,
-#define FEW(kind, bits, tiles)                  "sol_gemm_" #kind "_few_" #bits "x" #tiles,
-#define FEW_89(kind, bits, tiles)               FEW(kind, bits, tiles)
-#define STREAM(kind, bits)                      "sol_gemm_" #kind "_stream_" #bits,
+#define FEW(kind, bits)                         "sol_gemm_" #kind "_few_" #bits,
+#define FEW_89(kind, bits)                      FEW(kind, bits)
 #define ANY(kind)                               "sol_gemm_" #kind "_any",
 #define ANY_WEIGHTS(kind, bits)                 "sol_gemm_" #kind "_any_weights_" #bits,
 #include "kernels/gemm/gemm.def"
@@ -19,9 +18,8 @@ const char *const gemm_kernels[GEMM_KERNELS] = {
 const uint32_t gemm_shared[GEMM_KERNELS] = {
 #define TILED(kind, a, b, rows, wide, stages, per_sm) GEMM_SHARED(rows, wide, stages, per_sm),
 #define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_RING_BYTES(128, wide, stages),
-#define FEW(kind, bits, tiles)                        GEMM_FEW_SHARED(tiles, 8),
-#define FEW_89(kind, bits, tiles)                     FEW(kind, bits, tiles)
-#define STREAM(kind, bits)                            GEMM_BLOCK_SHARED(1),
+#define FEW(kind, bits)                               GEMM_FEW_SHARED(1, 8),
+#define FEW_89(kind, bits)                            FEW(kind, bits)
 #define ANY(kind)                                     0,
 #define ANY_WEIGHTS(kind, bits)                       0,
 #include "kernels/gemm/gemm.def"
@@ -165,33 +163,10 @@ static SolStatus launch_any(SolContext *ctx, const SolGemm *a, SolStream stream)
   return ops_launch(ctx, &ops_gemm, &l, stream);
 }
 
-// Blocks that share out k, whatever the rows, so that a row's sums are always made in the same order: as measured on an H200, the
-// fewest that keep memory busy.
-static int few_parts(const SolContext *ctx, int64_t tiles, int64_t steps) {
-  int parts = tiles * 6 <= ctx->sms ? 6 : tiles * 2 > ctx->sms && tiles * 3 <= 2 * ctx->sms ? 3 : 2;
-  return parts < steps ? parts : (int)steps;
-}
-
-// Few rows of fp8 by B of the same type: where an SM has 128 columns, on an H200 faster by wgmma than by gemm_few.cuh.
-static bool plan_few(SolContext *ctx, SolGemm *a, GemmPlan *plan) {
-  static const int few[] = {GEMM_SPLIT_1_00_16_6, GEMM_SPLIT_2_00_16_6, GEMM_SPLIT_3_00_16_6};
-  int kernel = few[ops_kind(a->dtype) - 1];
-  if (a->weights || gemm_b_width(a) * a->batch < 128 * ctx->sms || gemm_streams(ctx, a)) return false;
-  if (a->a_columns) a->a_columns = 0, a->a_stride = a->k; // one row
-  if (ctx->cc < 90 || !gemm_can_tile(a) || !ops_has_kernel(ctx, &ops_gemm, kernel)) return false;
-  GemmWay way = {.kernel = kernel, .parts = 1, .down = 1, .across = 1, .swapped = true};
-  *plan = gemm_plan(ctx, a, way);
-  way.parts = few_parts(ctx, plan->tiles / a->batch, gemm_steps(a));
-  *plan = gemm_plan(ctx, a, way);
-  return true;
-}
-
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolGemm a = gemm_filled(args);
   GemmPlan plan = {0};
-  bool few = gemm_is_few(ctx, &a);
-  if (few && plan_few(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
-  if (few) return gemm_launch_few(ctx, &a, stream);
+  if (gemm_is_few(ctx, &a)) return gemm_launch_few(ctx, &a, stream);
   if (!a.weights && gemm_pick(ctx, &a, &plan)) return launch_tiled(ctx, &a, &plan, stream);
   return launch_any(ctx, &a, stream);
 }

@@ -8,9 +8,8 @@
 enum {
 #define TILED(kind, a, b, rows, wide, stages, per_sm) GEMM_TILED_##kind##_##a##b##_##rows##_##wide##_##stages,
 #define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages,
-#define FEW(kind, bits, tiles)                        GEMM_FEW_##kind##_##bits##_##tiles,
-#define FEW_89(kind, bits, tiles)                     FEW(kind, bits, tiles)
-#define STREAM(kind, bits)                            GEMM_STREAM_##kind##_##bits,
+#define FEW(kind, bits)                               GEMM_FEW_##kind##_##bits,
+#define FEW_89(kind, bits)                            FEW(kind, bits)
 #define ANY(kind)                                     GEMM_ANY_##kind,
 #define ANY_WEIGHTS(kind, bits)                       GEMM_ANY_WEIGHTS_##kind##_##bits,
 #include "kernels/gemm/gemm.def"
@@ -45,10 +44,8 @@ static inline SolDtype gemm_bias_type(const SolGemm *a) {
 
 SolStatus gemm_cpu(SolContext *ctx, const void *args);
 SolStatus gemm_launch(SolContext *ctx, const void *args, SolStream stream);
-// gemm_few.c: `a` is filled in. Whether gemm_few.cuh can; launches it, or gemm_stream.cuh.
+// gemm_few.c: `a` is filled in. Whether gemm_few.cuh can; launches it.
 bool gemm_is_few(SolContext *ctx, const SolGemm *a);
-bool gemm_streams(SolContext *ctx, const SolGemm *a); // whether that is by gemm_stream.cuh
-SolStatus gemm_launch_stream(SolContext *ctx, const SolGemm *a, SolStream stream);
 SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream);
 
 // For launching.

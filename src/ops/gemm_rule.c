@@ -9,11 +9,10 @@ const GemmVariant gemm_variants[GEMM_KERNELS] = {
   {kind, a, b, rows, wide, stages, false, per_sm, GEMM_THREADS(rows, per_sm)},
 #define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
   {kind, a, b, 128, wide, stages, true, per_sm, GEMM_THREADS(128, per_sm)},
-#define FEW(kind, bits, tiles)    {0},
-#define FEW_89(kind, bits, tiles) FEW(kind, bits, tiles)
-#define STREAM(kind, bits)        {0},
-#define ANY(kind)                 {.threads = GEMM_ANY_THREADS},
-#define ANY_WEIGHTS(kind, bits)   {.threads = GEMM_ANY_THREADS},
+#define FEW(kind, bits)         {0},
+#define FEW_89(kind, bits)      FEW(kind, bits)
+#define ANY(kind)               {.threads = GEMM_ANY_THREADS},
+#define ANY_WEIGHTS(kind, bits) {.threads = GEMM_ANY_THREADS},
 #include "kernels/gemm/gemm.def"
 };
 
