@@ -65,11 +65,17 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// Rows that are sorted whole have as few lanes as hold them.
-static bool sorted_plan(TopkParams *p, int in, OpsLaunch *l) {
-  enum { LONGEST = 256 };
-  const char *e = getenv("SOL_SORTED"); if (p->n > (e ? atoi(e) : LONGEST)) return false;
-  while (p->n > SORTED_EACH << p->lane_bits) p->lane_bits++;
+// Rows so short that sorting all of it, so many elements at a time, takes fewer instructions than a list: in as few lanes as hold the k largest, and one
+// more where elements are wider than what is compared. Rows of many turns are for these kernels only where there are enough to occupy the GPU.
+static bool sorted_plan(const SolContext *ctx, TopkParams *p, int in, OpsLaunch *l) {
+  enum { FEW = 2, LONGEST = 512, OF_FEW = 1024, TURNS = 4, WARPS = 8, MOST = 5 }; // FEW, MOST: bits of lanes
+  int64_t words = p->k + (in == 4) < p->n ? p->k + (in == 4) : p->n;
+  const char *e = getenv("SOL_SORTED");
+  while (words > SORTED_EACH << p->lane_bits) p->lane_bits++;
+  int64_t slots = SORTED_EACH << p->lane_bits;
+  if (p->lane_bits > MOST || p->n > (e ? atoi(e) : p->lane_bits > FEW ? LONGEST : OF_FEW)) return false;
+  if (p->n > TURNS * slots && (int64_t)p->m << p->lane_bits < 32 * WARPS * ctx->sms) return false;
+  while (p->n > 1 << p->column_bits) p->column_bits++;
   p->of_k = (uint32_t)((1 << SORTED_SHIFT) / p->k + 1);
   l->kernel = SORTED + (in == 4);
   l->block = SORTED_THREADS, l->cluster = 1, l->shared = 0;
@@ -104,7 +110,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .wide_ids = id_of(a) == SOL_INT64,
                   .m = (uint64_t)a->m};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (!sorted_plan(&p, in, &l)) list_plan(ctx, a->m, a->n, in, a->k, &l);
+  if (!sorted_plan(ctx, &p, in, &l)) list_plan(ctx, a->m, a->n, in, a->k, &l);
   return ops_launch(ctx, &ops_topk, &l, stream);
 }
 
