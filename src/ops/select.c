@@ -1,5 +1,6 @@
 #include "ops/select.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/select/weight.h"
@@ -83,7 +84,9 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
     return (int)each;
   }
-  while (warps > 1 && rows * warps >= 2 * FILLED * ctx->sms) warps /= 2;
+  const char *e = getenv("SOL_FILLED");
+  int64_t filled = e ? atoi(e) : FILLED;
+  while (warps > 1 && rows * warps >= 2 * filled * ctx->sms) warps /= 2;
   while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
     warps /= 2;
   while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
