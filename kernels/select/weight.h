@@ -94,16 +94,9 @@ SELECT_INLINE float select_power(float place) {
   return select_float(select_bits(p) + (select_bits(nearest) << 23));
 }
 
-// The weight as a whole number; 0 from 28 octaves below the largest on. Eight weights add up to less than 2^32. The power of the rest is
-// added to 2^23, so that it is a whole number, which is shifted: a conversion, which GPUs do slowly, would take longer than all of this. Not
-// for places half an octave above SELECT_TOP.
+// The weight as a whole number; 0 from 28 octaves below the largest on. Eight weights add up to less than 2^32.
 SELECT_INLINE uint32_t select_weight(float place) {
-  float nearest = place + 393216.0f;
-  float rest = place - (nearest - 393216.0f), p = fmaf(0x1.3cbf6p+34f, rest, 0x1.ca1ce2p+31f);
-  p = fmaf(p, rest, 0x1.ebfa4cp+28f); // 2^(32 rest + 21), as in select_power
-  p = fmaf(p, rest, 0x1.62e0c2p+25f);
-  p = fmaf(p, rest, 0x1p23f + 0x1p21f);
-  return ((select_bits(p) << 7) - 0x80000000u) >> (select_bits(393216.0f) + 31 - select_bits(nearest));
+  return (uint32_t)select_power(place);
 }
 
 // The same in units four times as large: 32 of them add up to less than 2^32.
@@ -111,7 +104,7 @@ SELECT_INLINE uint32_t select_few(float place) {
   return select_weight(place) >> 2;
 }
 
-// The whole number nearest to one below 2^22.
+// The whole number nearest to one below 2^22, without a conversion, which GPUs do slowly.
 SELECT_INLINE uint32_t select_round(float f) {
   return select_bits(f + 8388608.0f) - 0x4b000000u;
 }

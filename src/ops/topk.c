@@ -6,7 +6,7 @@
 #include "base/heap.h"
 #include "ops/select.h"
 
-static const char *const kernel_names[] = {"sol_topk_2_32_32", "sol_topk_4_64_32", "sol_topk_2_32_256",
+static const char *const kernel_names[] = {"sol_topk_2_32_32",  "sol_topk_4_64_32",  "sol_topk_2_32_256",
                                            "sol_topk_2_64_256", "sol_topk_4_64_256", "sol_topk_sorted_2",
                                            "sol_topk_sorted_4"};
 enum { SORTED = 5 }; // of the kernels
@@ -66,20 +66,20 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 }
 
 // Rows so short that sorting all of it, so many elements at a time, takes fewer instructions than a list: in as few lanes as hold the k largest, and one
-// more where elements are wider than what is compared. Rows of many turns are for these kernels only where there are enough to occupy the GPU.
+// more where elements are wider than what is compared. Where rows are too few to occupy the GPU they have more lanes, so that they take few turns.
 static bool sorted_plan(const SolContext *ctx, TopkParams *p, int in, OpsLaunch *l) {
-  enum { FEW = 2, LONGEST = 512, OF_FEW = 1024, TURNS = 4, WARPS = 8, MOST = 5 }; // FEW, MOST: bits of lanes
+  enum { FEW = 2, OF_FEW = 640, LONGEST = 512, TURNS = 4, WARPS = 8, MOST = 5 }; // FEW, MOST: bits of lanes
   int64_t words = p->k + (in == 4) < p->n ? p->k + (in == 4) : p->n;
-  const char *e = getenv("SOL_SORTED");
-  while (words > SORTED_EACH << p->lane_bits) p->lane_bits++;
-  int64_t slots = SORTED_EACH << p->lane_bits;
-  if (p->lane_bits > MOST || p->n > (e ? atoi(e) : p->lane_bits > FEW ? LONGEST : OF_FEW)) return false;
-  if (p->n > TURNS * slots && (int64_t)p->m << p->lane_bits < 32 * WARPS * ctx->sms) return false;
+  int bits = 0;
+  while (words > SORTED_EACH << bits) bits++;
+  if (bits > MOST || p->n > (bits > FEW ? LONGEST : OF_FEW)) return false;
+  while (p->n > TURNS * SORTED_EACH << bits && (int64_t)p->m << bits < 32 * WARPS * ctx->sms) bits++;
+  p->lane_bits = bits;
   while (p->n > 1 << p->column_bits) p->column_bits++;
   p->of_k = (uint32_t)((1 << SORTED_SHIFT) / p->k + 1);
   l->kernel = SORTED + (in == 4);
   l->block = SORTED_THREADS, l->cluster = 1, l->shared = 0;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SORTED_THREADS >> p->lane_bits), 1);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SORTED_THREADS >> bits), 1);
   return true;
 }
 
