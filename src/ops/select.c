@@ -1,6 +1,5 @@
 #include "ops/select.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/select/weight.h"
@@ -27,8 +26,7 @@ static void plan(const SolContext *ctx, int64_t rows, bool is_short, bool deep, 
 static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, int64_t least) {
   enum { MOST = 16 };
   int64_t blocks = 1;
-  const char *e = getenv("SOL_LISTS");
-  while (blocks < MOST && 2 * rows * blocks <= (e ? atoi(e) : 2) * ctx->sms && chunks > least * blocks) blocks *= 2;
+  while (blocks < MOST && 2 * rows * blocks <= 2 * ctx->sms && chunks > least * blocks) blocks *= 2;
   return blocks;
 }
 
