@@ -63,6 +63,47 @@ static void rows_of_one_value(SolContext *ctx) {
   }
 }
 
+// Whether the columns are those of the largest, in order: NaN first, both zeros alike, of equals the lower column.
+static bool in_order(const int32_t *ids, int n, int k) {
+  for (int i = 0; i < k; i++) {
+    float it = row[ids[i]];
+    int before = 0;
+    for (int c = 0; c < n; c++) {
+      bool equal = row[c] == it || (isnan(row[c]) && isnan(it));
+      before += equal ? c < ids[i] : isnan(row[c]) || row[c] > it;
+    }
+    if (!CHECK_INT(before, i)) return false;
+  }
+  return true;
+}
+
+static void short_rows_of_all_kinds(SolContext *ctx) {
+  const float kinds[] = {NAN,     -NAN,      0, -0.0f, INFINITY, -INFINITY, 1e-45f,
+                         -1e-45f, 0x1p-130f, 1, -1,    3e38f,    -3e38f};
+  int32_t ids[MOST];
+  for (int n = 17; n < 256; n += 59)
+    for (int k = 2; k <= MOST && k <= n; k += 13) {
+      for (int i = 0; i < n; i++) row[i] = kinds[i * 7 % (k % 2 ? 13 : 11)];
+      topk_of(ctx, n, k, ids);
+      if (!in_order(ids, n, k)) return;
+    }
+}
+
+// Short rows of elements that differ in their last bits alone, or in nothing: all of them, or some beside others.
+static void short_rows_that_are_alike(SolContext *ctx) {
+  enum { N = 250, K = 50 };
+  int32_t ids[MOST];
+  for (int apart = 0; apart < 3; apart++)
+    for (int others = 0; others < 3; others++) { // none, 45 larger ones, 60 of them
+      for (int i = 0; i < N; i++) {
+        row[i] = 1 + (float)(i * 97 % N) * (float)apart * 0x1p-23f;
+        if (i % 4 == 1 && i / 4 < others * 15 + 30 * (others > 0)) row[i] = 2 + (float)i;
+      }
+      topk_of(ctx, N, K, ids);
+      if (!in_order(ids, N, K)) return;
+    }
+}
+
 static void masked_rows(SolContext *ctx) { // as constrained decoding has them
   for (int i = 0; i < WIDE; i++) row[i] = -INFINITY;
   row[0] = NAN, row[123] = 1, row[9999] = 2, row[WIDE - 1] = 2;
@@ -82,6 +123,8 @@ static void masked_rows(SolContext *ctx) { // as constrained decoding has them
 TEST(ties_and_masks_on_cpu) {
   SolContext *ctx = open_on(SOL_BACKEND_CPU);
   rows_of_one_value(ctx);
+  short_rows_that_are_alike(ctx);
+  short_rows_of_all_kinds(ctx);
   masked_rows(ctx);
   sol_context_destroy(ctx);
 }
@@ -90,6 +133,8 @@ TEST(ties_and_masks_on_emu) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
   SolContext *ctx = open_on(SOL_BACKEND_EMU);
   rows_of_one_value(ctx);
+  short_rows_that_are_alike(ctx);
+  short_rows_of_all_kinds(ctx);
   masked_rows(ctx);
   sol_context_destroy(ctx);
 }

@@ -4,4 +4,5 @@
 #include "draw.cuh"
 #include "groups.cuh"
 #include "short.cuh"
+#include "sorted.cuh"
 #include "topk.cuh"

@@ -11,7 +11,10 @@ enum { TOPK_MOST = 1024 };
 enum { LIST_BATCH = 4, LIST_STAGES = 2, LIST_MORE = 4 };
 // Rows of so many elements are sorted as they are.
 enum { LIST_WHOLE = 128 };
-// The most chunks of a lane in the kernels of short rows; the same where 16-bit elements have their weights in registers, too.
+// topk of rows that are sorted in registers: words of a lane (and the bits of that number) and of a warp, threads of a block, of_k's unit.
+enum { SORTED_BITS = 4, SORTED_EACH = 1 << SORTED_BITS, SORTED_WORDS = 32 * SORTED_EACH, SORTED_THREADS = 128, SORTED_SHIFT = 20 };
+// The most chunks of a lane in the kernels of short rows; the same where 16-bit elements have their weights in registers, too, and in
+// the kernels for rows of so few, where what a row costs for each chunk that it might have counts.
 enum { SHORT_ROUNDS = 9, SHORT_FEW = 5 };
 
 typedef struct TopkParams {
@@ -20,6 +23,8 @@ typedef struct TopkParams {
   int64_t n, k, values_stride, ids_stride, x_stride; // x_stride in bytes, the others in elements
   int32_t x_kind, wide_ids;
   uint64_t m;
+  int32_t lane_bits, column_bits; // of sol_topk_sorted_...: 2^lane_bits lanes share a row, of 2^column_bits columns or fewer
+  uint32_t of_k;                  // and 1 / k
 } TopkParams;
 
 typedef struct SampleParams {

@@ -304,6 +304,7 @@ template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(
   }
 #define SHORT_KERNELS(kind, of_share, blocks)                                                                \
   SHORT_KERNEL(kind, SHORT_ROUNDS, false, false, hulls, 5)                                                   \
+  SHORT_KERNEL(kind, SHORT_FEW, false, false, few, 8)                                                        \
   SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, hulls_cut, 4)                                                \
   SHORT_KERNEL(kind, of_share, true, false, weights, blocks)
 SHORT_KERNELS(FP32, SHORT_ROUNDS, 4)

@@ -9,16 +9,16 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 14, GROUPS = 18 }; // of the kernels
+enum { DRAW = 0, SHORT = 5, WEIGH = 17, GROUPS = 21 }; // of the kernels
+enum { HULLS, HULLS_CUT, WEIGHTS, FEW, SHORTS };       // of those of short rows, for each type
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",         "sol_draw_4_64_32",       "sol_draw_2_32_256",
-    "sol_draw_2_64_256",        "sol_draw_4_64_256",      "sol_short_FP32_hulls",
-    "sol_short_FP32_hulls_cut", "sol_short_FP32_weights", "sol_short_FP16_hulls",
-    "sol_short_FP16_hulls_cut", "sol_short_FP16_weights", "sol_short_BF16_hulls",
-    "sol_short_BF16_hulls_cut", "sol_short_BF16_weights", "sol_weigh_2_warp",
-    "sol_weigh_4_warp",         "sol_weigh_2_block",      "sol_weigh_4_block",
-    "sol_groups_FP32_warp",     "sol_groups_FP16_warp",   "sol_groups_BF16_warp",
-    "sol_groups_FP32_block",    "sol_groups_FP16_block",  "sol_groups_BF16_block"};
+    "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",        "sol_draw_2_64_256",
+    "sol_draw_4_64_256",     "sol_short_FP32_hulls",  "sol_short_FP32_hulls_cut", "sol_short_FP32_weights",
+    "sol_short_FP32_few",    "sol_short_FP16_hulls",  "sol_short_FP16_hulls_cut", "sol_short_FP16_weights",
+    "sol_short_FP16_few",    "sol_short_BF16_hulls",  "sol_short_BF16_hulls_cut", "sol_short_BF16_weights",
+    "sol_short_BF16_few",    "sol_weigh_2_warp",      "sol_weigh_4_warp",         "sol_weigh_2_block",
+    "sol_weigh_4_block",     "sol_groups_FP32_warp",  "sol_groups_FP16_warp",     "sol_groups_BF16_warp",
+    "sol_groups_FP32_block", "sol_groups_FP16_block", "sol_groups_BF16_block"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
     LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
@@ -266,7 +266,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
     l.kernel += DRAW;
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
-    l.kernel = SHORT + 3 * kind + (p.share ? 2 : p.k ? 1 : 0);
+    l.kernel = SHORT + SHORTS * kind +
+               (p.share                 ? WEIGHTS
+                : p.k                   ? HULLS_CUT
+                : p.rounds <= SHORT_FEW ? FEW
+                                        : HULLS);
   } else if (!p.k && !p.share) {
     p.rounds = group_plan(ctx, a->m, a->n, in, &l);
     l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);

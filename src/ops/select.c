@@ -60,15 +60,28 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
   return (HeldShape){(uint64_t)rows, of_block, 32, (int32_t)(each * THREADS * 16)};
 }
 
-// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with as few
-// warps as occupy the GPU, for all but one of them wait while that one draws, and have about as many groups each. Rows of a warp, or 0.
+// What a row costs in blocks of so many warps, over what it costs where none of them waits: while the last warps run they have the GPU to themselves and still
+// take half as long as all of them; warps wait for the one that draws, and for those with a group more.
+static double waits_of(int64_t warps, int64_t groups, double waves) {
+  const double LEAST = 0.5, FILLED = 0.8,
+               DRAW = 0.04; // FILLED: of a wave, from where on more warps are no faster
+  int64_t whole = (int64_t)waves;
+  double rest = waves - (double)whole, time = whole ? (double)whole : FILLED;
+  if (whole && rest > 0) time += rest > LEAST ? rest : LEAST;
+  if (!whole && rest > FILLED) time = rest;
+  for (int64_t w = warps; w > 1; w /= 2) time *= 1 + DRAW;
+  return time / waves * (double)(ops_ceil_div(groups, warps) * warps) / (double)groups;
+}
+
+// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with as many
+// warps as have to wait least. Rows of a warp, or 0.
 int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
   enum {
     ROWS = 4,
     OF_WARP = 8,
     WAVES = 4,
     RESIDENT = 32,
-    FILLED = 20, // warps of an SM that are enough
+    OF_BLOCKS = 24,
     BLOCKS = 3,
     MOST = 16,
     BYTES = 12
@@ -83,9 +96,11 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
     return (int)each;
   }
-  while (warps > 1 && rows * warps >= 2 * FILLED * ctx->sms) warps /= 2;
-  while (warps > 2 && ops_ceil_div(groups, warps) * warps * 8 > groups * 9 && rows * warps > resident)
-    warps /= 2;
+  double wave = (double)rows / (OF_BLOCKS * ctx->sms), least = waits_of(warps, groups, wave * (double)warps);
+  for (int64_t w = warps / 2; w; w /= 2) {
+    double waits = waits_of(w, groups, wave * (double)w);
+    if (waits < least) least = waits, warps = w;
+  }
   while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
     blocks *= 2;
   l->block = (uint32_t)(32 * warps);

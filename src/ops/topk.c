@@ -6,8 +6,10 @@
 #include "base/heap.h"
 #include "ops/select.h"
 
-static const char *const kernel_names[] = {"sol_topk_2_32_32", "sol_topk_4_64_32", "sol_topk_2_32_256",
-                                           "sol_topk_2_64_256", "sol_topk_4_64_256"};
+static const char *const kernel_names[] = {"sol_topk_2_32_32",  "sol_topk_4_64_32",  "sol_topk_2_32_256",
+                                           "sol_topk_2_64_256", "sol_topk_4_64_256", "sol_topk_sorted_2",
+                                           "sol_topk_sorted_4"};
+enum { SORTED = 5 }; // of the kernels
 
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED,
                                                                LIST_SHARED, LIST_SHARED};
@@ -63,6 +65,24 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+// Rows so short that sorting all of it, so many elements at a time, takes fewer instructions than a list: in as few lanes as hold the k largest, and one
+// more where elements are wider than what is compared. Where rows are too few to occupy the GPU they have more lanes, so that they take few turns.
+static bool sorted_plan(const SolContext *ctx, TopkParams *p, int in, OpsLaunch *l) {
+  enum { FEW = 2, OF_FEW = 640, LONGEST = 512, TURNS = 4, WARPS = 8, MOST = 5 }; // FEW, MOST: bits of lanes
+  int64_t words = p->k + (in == 4) < p->n ? p->k + (in == 4) : p->n;
+  int bits = 0;
+  while (words > SORTED_EACH << bits) bits++;
+  if (bits > MOST || p->n > (bits > FEW ? LONGEST : OF_FEW)) return false;
+  while (p->n > TURNS * SORTED_EACH << bits && (int64_t)p->m << bits < 32 * WARPS * ctx->sms) bits++;
+  p->lane_bits = bits;
+  while (p->n > 1 << p->column_bits) p->column_bits++;
+  p->of_k = (uint32_t)((1 << SORTED_SHIFT) / p->k + 1);
+  l->kernel = SORTED + (in == 4);
+  l->block = SORTED_THREADS, l->cluster = 1, l->shared = 0;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SORTED_THREADS >> bits), 1);
+  return true;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolTopk *a = args;
   int in = ops_size(a->dtype);
@@ -90,7 +110,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .wide_ids = id_of(a) == SOL_INT64,
                   .m = (uint64_t)a->m};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  list_plan(ctx, a->m, a->n, in, a->k, &l);
+  if (!sorted_plan(ctx, &p, in, &l)) list_plan(ctx, a->m, a->n, in, a->k, &l);
   return ops_launch(ctx, &ops_topk, &l, stream);
 }
 
