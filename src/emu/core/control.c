@@ -210,8 +210,14 @@ static void do_return(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 // Others run meanwhile, and the SM's clock goes on.
 static void sleep_lanes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
-  double ns = (double)EMU_IN(uint32_t, i->a)[emu_first(mask)];
-  emu_worker(x)->sm->clock += (uint64_t)(ns * 1e-9 * x->launch->emu->machine.clock) + 1;
+  uint32_t longest = 0;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    uint32_t ns = EMU_IN(uint32_t, i->a)[emu_first(left)];
+    if (ns > longest) longest = ns;
+  }
+  uint64_t clocks = (uint64_t)(longest * 1e-9 * x->launch->emu->machine.clock) + 1;
+  emu_worker(x)->sm->clock += clocks;
+  emu_path_sleep(x, clocks);
   x->fiber->spin += EMU_SPIN;
   x->fiber->poll.slept = true;
   x->budget = 0;

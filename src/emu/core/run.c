@@ -148,7 +148,7 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   bool ended = f->state == EMU_ENDED, spins = !ended && (f->spin >= EMU_SPIN || f->poll.idle);
   // How long a GPU's warps spin depends on when the others come, which is not known here.
   if (!spins) x->block->unit->instructions += done;
-  if (spins && path && !f->poll.idle) *path = before;
+  if (spins && path && !f->poll.idle) before.sleeps = path->sleeps, *path = before;
   if (ended) return true;
   if (f->state == EMU_READY) emu_store_top(x);
   if (spins && f->state == EMU_READY && f->lanes != x->active) emu_split(x, x->active);
