@@ -56,7 +56,7 @@ int main() {
   cudaGetDeviceProperties(&p, 0);
   if (cudaMalloc(&out, 132 * 2048 * 4) || cudaMalloc(&clocks, 1 << 20) || cudaMalloc(&ns, 1 << 20)) return printf("no memory\n"), 1;
   printf("{\"schema\": 1,\n\"gpu\": \"%s\",\n\"command\": \"probe_own (bench/probe_own.cu)\",\n\"own\": [", p.name);
-  size<16>(out, clocks), size<64>(out, clocks), size<256>(out, clocks);
+  size<16>(out, clocks), size<64>(out, clocks), size<256>(out, clocks), size<1024>(out, clocks), size<4096>(out, clocks);
   printf("],\n\"sleep\": [");
   comma = "";
   for (int blocks : {1, 264})
