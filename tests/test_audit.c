@@ -33,14 +33,13 @@ TEST(atomics_to_one_address_wait_for_each_other) {
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_packet * 40, 1e-9);
 }
 
-// Two instructions on the same few words wait for each other; on a large allocation they need not meet.
+// Two instructions on the same few words wait for each other; in different parts of L2 they need not meet.
 TEST(atomics_of_several_instructions_on_few_words_add_up) {
-  AuditInst in[2] = {{.pattern = {.queue_lanes = 320, .allocation = 4096}},
-                     {.pattern = {.queue_lanes = 32, .allocation = 4096}}};
-  AuditTouch touch = {.address = 4096, .bytes = 64};
-  AuditLaunch l = {.insts = in, .inst_count = 2, .touches = &touch, .touch_count = 1};
+  AuditInst in[2] = {{.pattern = {.queue_lanes = 320, .queue_slice = 3}},
+                     {.pattern = {.queue_lanes = 32, .queue_slice = 3}}};
+  AuditLaunch l = {.insts = in, .inst_count = 2};
   CHECK_NEAR(audit_atomics_together(h200(), &l, &in[0]), h200()->atomic_int_clocks * 352, 1e-9);
-  touch.bytes = 1 << 20;
+  in[1].pattern.queue_slice = 4;
   CHECK_NEAR(audit_atomics_together(h200(), &l, &in[0]), h200()->atomic_int_clocks * 320, 1e-9);
 }
 

@@ -166,11 +166,13 @@ static void add_swaps(const MachineModel *m, const AuditInst *in, double scale, 
   w->issues += in->executed.issues * (more / times) * scale;
 }
 
-// Where the machine code is known, its waits are counted there (scoreboards.c).
+// Where the machine code is known, its waits are counted there (scoreboards.c), and those constants are left out that it has as
+// operands or loads for a whole warp into uniform registers.
 static void add_constants(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
   double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
   SolFigure shared = m->device->smem_latency;
-  w->constant_turns += sol_larger(turns, m->constant_least * requests) * scale;
+  double loaded = in->by_machine && requests > 0 ? sol_smaller(in->executed.constants / requests, 1) : 1;
+  w->constant_turns += sol_larger(turns, m->constant_least * requests) * loaded * scale;
   if (!in->by_machine && sol_known(shared) && turns > requests)
     w->shared_waits +=
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
@@ -253,12 +255,10 @@ static double allocation_bytes(const AuditLaunch *l, uint64_t address) {
 }
 
 double audit_atomics_together(const MachineModel *m, const AuditLaunch *l, const AuditInst *in) {
-  double own = audit_atomic_clocks(m, in), all = 0;
-  uint64_t place = in->pattern.allocation;
-  double bytes = own > 0 && place && !in->pattern.several ? allocation_bytes(l, place) : 0;
-  if (!(bytes > 0 && bytes <= m->atomic_bytes)) return own;
+  double all = 0;
+  if (!in->pattern.queue_slice) return audit_atomic_clocks(m, in);
   for (uint32_t i = 0; i < l->inst_count; i++)
-    if (l->insts[i].pattern.allocation == place && !l->insts[i].pattern.several)
+    if (l->insts[i].pattern.queue_slice == in->pattern.queue_slice)
       all += audit_atomic_clocks(m, &l->insts[i]);
   return all;
 }

@@ -381,6 +381,7 @@ typedef struct SolEmuPattern {
   // and lines: lanes at the address that most of them share, where several do, and packets: every eight neighbours
   // send one for each of their sectors.
   uint64_t queue_lanes, queue_packets;
+  uint64_t queue_slice; // the number of that slice, from 1; 0: no atomics
   // Compare-and-swaps that changed a word of global memory, by lanes, and those of the word that most of them changed.
   uint64_t swapped, swaps;
   uint64_t

@@ -1,6 +1,7 @@
 // The SIMT stack: divergence and reconvergence of a warp's lanes. An entry is a group of lanes at a pc; the top
 // one runs. Lanes that diverge at a branch become entries above one that waits at the reconvergence point.
 #include "base/heap.h"
+#include "emu/core/hooks.h"
 #include "emu/core/lower.h"
 
 // More than calls alone may take (call.c): what is done to a whole stack at each turn stays short.

@@ -417,7 +417,7 @@ static EmuBin sum_of(const EmuRun *run, uint32_t site, uint32_t bin) {
 
 // The busiest sector of an instruction's atomics, and apart from that the busiest slice of L2: which memory is a slice's is as
 // chance has it, on the GPU as well.
-static EmuBin busiest(const EmuRun *run, uint32_t site) {
+static EmuBin busiest(const EmuRun *run, uint32_t site, uint64_t *at) {
   EmuBin most = {0};
   bool any = false; // most instructions are no atomics
   for (uint32_t k = 0; k < run->worker_count; k++)
@@ -431,7 +431,7 @@ static EmuBin busiest(const EmuRun *run, uint32_t site) {
       sum.queue_packets += bin.queue_packets;
     }
     if (sum.queue_lanes + sum.queue_packets > most.queue_lanes + most.queue_packets)
-      most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets;
+      most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets, *at = slice + 1;
   }
   return most;
 }
@@ -452,7 +452,7 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
   add_commonest(&all->steps, &to->step, &to->step_times);
   int64_t word = 0;
   to->swaps += emu_tally_commonest(&all->swaps, &word);
-  EmuBin most = busiest(run, site);
+  EmuBin most = busiest(run, site, &to->queue_slice);
   to->hottest += most.lanes;
   to->queue_lanes += most.queue_lanes;
   to->queue_packets += most.queue_packets;
