@@ -43,6 +43,22 @@ TEST(atomics_of_several_instructions_on_few_words_add_up) {
   CHECK_NEAR(audit_atomics_together(h200(), &l, &in[0]), h200()->atomic_int_clocks * 320, 1e-9);
 }
 
+// Constants that the machine has as operands take no turn of the constant unit.
+TEST(constants_that_are_operands_cost_nothing) {
+  AuditInst in = {.kind = SOL_EMU_KIND_CONST_LOAD,
+                  .by_machine = true,
+                  .counts = {.executions = 10, .requests = 10, .turns = 10},
+                  .executed = {.constants = 5}};
+  double loaded[2];
+  for (int i = 0; i < 2; i++, in.executed.constants = 0) {
+    MachineWork w = {.warps_per_block = 1};
+    audit_demand(h200(), &in, &(AuditWaits){0}, 1, &w);
+    loaded[i] = w.constant_turns;
+  }
+  CHECK_NEAR(loaded[0], 5 * h200()->constant_least, 1e-9);
+  CHECK_NEAR(loaded[1], 0, 0);
+}
+
 TEST(a_load_of_many_lines_takes_the_passes_of_its_banks) {
   AuditInst in = {.kind = SOL_EMU_KIND_GLOBAL_LOAD,
                   .is_load = true,

@@ -232,7 +232,7 @@ static EmuTurn run_block(EmuCtx *x, EmuBlock *b) {
     }
     w->progress = w->progress || progress;
     if (!b->warps_live) return EMU_TURN_DONE;
-    if (progress && x->launch->by_turns) return EMU_TURN_YIELD;
+    if (progress && w->sm->by_turns) return EMU_TURN_YIELD;
     if (progress) continue;
     if (b->unit->count == 1 && emu_async_force(x, b->unit)) {
       w->progress = true;
