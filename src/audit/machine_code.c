@@ -333,18 +333,19 @@ static bool apart(double a, double b) {
   return (a < b ? b - a : a - b) > 1e-6 * b;
 }
 
-// Of a loop that does what an unrolled one leaves: how often it goes round at most, each time. 0: it is none.
+// Of a loop that does what an unrolled one leaves, which has several copies of most of its lines: how often it goes round at most,
+// each time. 0: it is none.
 static double left_over(const Fit *f, uint32_t b) {
-  double least = 0;
+  double copies = 0, elsewhere = 0, times = 0;
   if (f->code->blocks[b].branch != b) return 0;
   for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++) {
-    const Line *line = &f->lines[f->votes[i].line];
-    if (!f->votes[i].strength || line->strength < 2) continue;
-    if (line->most <= f->votes[i].copies) return 0;
-    double times = (double)line->most / f->votes[i].copies;
-    if (!(least > 0) || times < least) least = times;
+    const Vote *v = &f->votes[i];
+    if (!v->strength) continue;
+    copies += v->copies;
+    elsewhere += f->lines[v->line].most;
+    times = sol_larger(times, (double)f->lines[v->line].most / v->copies);
   }
-  return least;
+  return 2 * elsewhere > 3 * copies ? times : 0;
 }
 
 // What flow says of blocks without votes of their own, and of those that are no loops; whether it changed anything.

@@ -7,6 +7,7 @@
 //     join_lines lines, L1 merges most of the packets of both.
 //  2. A wait for loads is as long as the latency of the slowest. Each load is served by L1, L2 or DRAM with the
 //     mean probability over all of the kernel's loads; sectors served by DRAM are its bytes over 32.
+//     Where lanes are at several lines, it ends when the last request, of l2_scattered_rate a clock, is answered.
 //  3. A warp has near_in_flight loads from shared memory in flight before it waits; a shuffle has the latency
 //     of shared memory.
 //  4. Constant memory serves one word at a time, and takes at least as long as for constant_least of them; a load takes
@@ -18,7 +19,8 @@
 //  6. Atomics to the same 512 bytes of memory are serialised in L2: per request and line atomic_packet clocks for each
 //     packet, or, if that is longer, atomic_int_clocks for every lane at one address, atomic_real_clocks for
 //     floating-point additions (bench/results/2026-11-15-h200-units.json).
-//  7. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
+//  7. So are stores of one sector, store_turn_clocks each: flags that all warps set.
+//  8. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
 //     left and it evicts does.
 #include "audit/inside.h"
 
@@ -29,9 +31,10 @@ static double power(double p, double n) {
   return all;
 }
 
-AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t count,
+AuditWaits audit_waits(const MachineModel *m, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight) {
-  double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0;
+  const SolDevice *d = m->device;
+  double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0, lines = 0;
   for (uint32_t i = 0; i < count; i++) {
     load_waits += insts[i].executed.load_waits;
     if (!insts[i].is_load) continue;
@@ -40,6 +43,7 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
     if (far > sectors) far = sectors;
     near += (double)c->l1_hits;
     requests += (double)c->requests;
+    lines += (double)c->l2_requests;
     l2 += sectors - far;
     dram += far;
   }
@@ -50,8 +54,9 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
   // The slowest load of a wait: the probabilities that all of them hit L1, or that none misses L2.
   double together = w.per_load > 0 ? 1 / w.per_load : 1;
   double in_l1 = power(near / all, together), in_l2 = power((near + l2) / all, together);
+  double last = lines > requests ? (lines / requests - 1) / m->l2_scattered_rate : 0;
   w.clocks = in_l1 * d->l1_latency.value + (in_l2 - in_l1) * d->l2_latency.value +
-             (1 - in_l2) * d->mem_latency.value;
+             (1 - in_l2) * d->mem_latency.value + (1 - in_l1) * last;
   w.far = in_l1 < 1 ? (w.clocks - in_l1 * d->l1_latency.value) / (1 - in_l1) : 0;
   return w;
 }
@@ -242,6 +247,7 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
 
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
   bool wide = in->width == 8;
+  if (in->kind == SOL_EMU_KIND_GLOBAL_STORE) return (double)in->pattern.queue_packets * m->store_turn_clocks;
   double real = wide ? m->atomic_double_clocks : m->atomic_real_clocks,
          lanes = (double)in->pattern.queue_lanes * (in->real ? real : m->atomic_int_clocks),
          packets = (double)in->pattern.queue_packets * (wide ? m->atomic_double_packet : m->atomic_packet);

@@ -150,6 +150,24 @@ static void release(EmuCtx *x, uint64_t at) {
   w->lock = 0;
 }
 
+static uint32_t bin_of(uint64_t number) {
+  return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+}
+_Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
+
+static bool make_bins(EmuSite *g) {
+  if (g->bins) return true;
+  g->bins = sol_heap_alloc(sizeof *g->bins * EMU_BINS);
+  if (g->bins) memset(g->bins, 0, sizeof *g->bins * EMU_BINS);
+  return g->bins;
+}
+
+// Stores to one sector wait for each other in L2, as atomics do: flags that all warps set.
+static void queue_store(const EmuCtx *x, EmuSite *g, uint64_t address, uint32_t sectors, SolMemOp op) {
+  if (op == SOL_MEM_STORE && sectors == 1 && make_bins(g))
+    g->bins[bin_of(address / x->launch->emu->machine.atomic_bytes)].queue_packets++;
+}
+
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
   EmuSite *g = site_of(x, i);
   bool shared = i->space == PTX_SPACE_SHARED;
@@ -176,6 +194,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   emu_path_access(x, i, shared ? EMU_REACH_SHARED : reach_of(x, i, g), op);
   if (shared) return;
+  if (i->kind == SOL_EMU_KIND_GLOBAL_STORE) queue_store(x, g, first, sectors, op);
   EmuAlloc *a = emu_worker(x)->last[i->index];
   add_allocation(g, a);
   emu_touch(x, a, s->coalesced, op);
@@ -203,6 +222,7 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   add_execution(g, &now, first, !global);
   add_step(x, g, first, mask);
   uint32_t sectors = global ? w->coalesced.sectors : 0;
+  if (i->kind == SOL_EMU_KIND_GLOBAL_STORE) queue_store(x, g, first, sectors, op);
   if (wants_example(x, g, mask, sectors)) keep_example(x, g, delta, mask, first, sectors);
   const EmuAlloc *a = NULL;
   for (uint32_t left = global; left; left &= left - 1) {
@@ -257,11 +277,6 @@ static uint32_t packets_of_line(const EmuAccess *acc, uint32_t mask) {
   return emu_popc(sectors);
 }
 
-static uint32_t bin_of(uint64_t number) {
-  return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 54);
-}
-_Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
-
 void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   EmuSite *g = site_of(x, i);
   const SolEmuMachine *m = &x->launch->emu->machine;
@@ -270,11 +285,7 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared);
   if (!global) return;
   g->sum.same += most_at_one_address(acc, global);
-  if (!g->bins) {
-    g->bins = sol_heap_alloc(sizeof *g->bins * EMU_BINS);
-    if (!g->bins) return;
-    memset(g->bins, 0, sizeof *g->bins * EMU_BINS);
-  }
+  if (!make_bins(g)) return;
   for (uint32_t left = global; left; left &= left - 1)
     g->bins[bin_of(acc->addr[emu_first(left)] / SOL_SECTOR_BYTES)].lanes++;
   for (uint32_t left = global; left;) { // line by line
