@@ -41,7 +41,7 @@ typedef struct SolEmuResult SolEmuResult;
   X(cluster_barriers) /* of the cluster */                                                                   \
   X(fences) /* of wider scope than the block, and arrivals at the cluster's barrier that are not relaxed */  \
   X(store_fences) /* of those: with stores to global memory in flight */                                     \
-  X(sleeps)       /* clocks that nanosleep was asked for, but where a loop waits for others */
+  X(sleeps)       /* clocks of nanosleep, but where a loop waits for others */
 typedef struct SolEmuChain {
 #define SOL_EMU_CHAIN_FIELD(name) double name;
   SOL_EMU_CHAIN(SOL_EMU_CHAIN_FIELD)
