@@ -163,7 +163,8 @@ static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double sca
   uint64_t hottest = scaled(from->hottest, scale);
   if (hottest > to->hottest) to->hottest = hottest;
   uint64_t lanes = scaled(from->queue_lanes, scale), words = scaled(from->queue_packets, scale);
-  if (lanes + words > to->queue_lanes + to->queue_packets) to->queue_lanes = lanes, to->queue_packets = words, to->queue_slice = from->queue_slice;
+  if (lanes + words > to->queue_lanes + to->queue_packets)
+    to->queue_lanes = lanes, to->queue_packets = words, to->queue_slice = from->queue_slice;
   uint64_t swaps = scaled(from->swaps, scale);
   if (swaps > to->swaps) to->swaps = swaps;
   to->swapped += scaled(from->swapped, scale);

@@ -240,8 +240,7 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
       chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + far * waits->far +
       close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
       chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
-      chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks +
-      chain->sleeps;
+      chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks + chain->sleeps;
   return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
 }
 
