@@ -31,8 +31,6 @@ TEST(atomics_to_one_address_wait_for_each_other) {
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_packet * 40, 1e-9);
   in.width = 4;
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_packet * 40, 1e-9);
-  in.kind = SOL_EMU_KIND_GLOBAL_STORE; // a flag that all warps set
-  CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->store_turn_clocks * 40, 1e-9);
 }
 
 // Two instructions on the same few words wait for each other; in different parts of L2 they need not meet.

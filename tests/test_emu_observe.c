@@ -315,20 +315,6 @@ TEST(atomics_at_one_address) {
   }
 }
 
-// A word that every warp stores is a queue of all its stores; each thread's own word is none.
-TEST(flags_are_queues) {
-  static const char *const bodies[] = {
-      "st.global.u32 [%in], %i;",
-      "mul.wide.u32 %rd1, %i, 4; add.u64 %rd2, %in, %rd1; st.global.u32 [%rd2], %i;"};
-  for (int k = 0; k < 2; k++) {
-    Seen s;
-    see(&(Job){.body = bodies[k]}, &s);
-    const SolEmuInstCounts *store = inst(&s, "st.global", 0);
-    CHECK_INT(store->pattern.queue_packets, k ? 0 : store->counts.executions);
-    done(&s);
-  }
-}
-
 // A slice has the atomics on all memory that is its own: a single one all of them.
 TEST(slices_of_l2_share_atomics) {
   static const char *const body =

@@ -19,8 +19,7 @@
 //  6. Atomics to the same 512 bytes of memory are serialised in L2: per request and line atomic_packet clocks for each
 //     packet, or, if that is longer, atomic_int_clocks for every lane at one address, atomic_real_clocks for
 //     floating-point additions (bench/results/2026-11-15-h200-units.json).
-//  7. So are stores of one sector, store_turn_clocks each: flags that all warps set.
-//  8. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
+//  7. DRAM serves what moves during the launch: what it leaves dirty in L2 costs nothing, what earlier launches
 //     left and it evicts does.
 #include "audit/inside.h"
 
@@ -246,7 +245,6 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
 
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
   bool wide = in->width == 8;
-  if (in->kind == SOL_EMU_KIND_GLOBAL_STORE) return (double)in->pattern.queue_packets * m->store_turn_clocks;
   double real = wide ? m->atomic_double_clocks : m->atomic_real_clocks,
          lanes = (double)in->pattern.queue_lanes * (in->real ? real : m->atomic_int_clocks),
          packets = (double)in->pattern.queue_packets * (wide ? m->atomic_double_packet : m->atomic_packet);

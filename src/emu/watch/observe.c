@@ -162,12 +162,6 @@ static bool make_bins(EmuSite *g) {
   return g->bins;
 }
 
-// Stores to one sector wait for each other in L2, as atomics do: flags that all warps set.
-static void queue_store(const EmuCtx *x, EmuSite *g, uint64_t address, uint32_t sectors, SolMemOp op) {
-  if (op == SOL_MEM_STORE && sectors == 1 && make_bins(g))
-    g->bins[bin_of(address / x->launch->emu->machine.atomic_bytes)].queue_packets++;
-}
-
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
   EmuSite *g = site_of(x, i);
   bool shared = i->space == PTX_SPACE_SHARED;
@@ -194,7 +188,6 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   emu_path_access(x, i, shared ? EMU_REACH_SHARED : reach_of(x, i, g), op);
   if (shared) return;
-  if (i->kind == SOL_EMU_KIND_GLOBAL_STORE) queue_store(x, g, first, sectors, op);
   EmuAlloc *a = emu_worker(x)->last[i->index];
   add_allocation(g, a);
   emu_touch(x, a, s->coalesced, op);
@@ -222,7 +215,6 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   add_execution(g, &now, first, !global);
   add_step(x, g, first, mask);
   uint32_t sectors = global ? w->coalesced.sectors : 0;
-  if (i->kind == SOL_EMU_KIND_GLOBAL_STORE) queue_store(x, g, first, sectors, op);
   if (wants_example(x, g, mask, sectors)) keep_example(x, g, delta, mask, first, sectors);
   const EmuAlloc *a = NULL;
   for (uint32_t left = global; left; left &= left - 1) {
