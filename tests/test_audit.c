@@ -33,15 +33,30 @@ TEST(atomics_to_one_address_wait_for_each_other) {
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_packet * 40, 1e-9);
 }
 
-// Two instructions on the same few words wait for each other; on a large allocation they need not meet.
+// Two instructions on the same few words wait for each other; in different parts of L2 they need not meet.
 TEST(atomics_of_several_instructions_on_few_words_add_up) {
-  AuditInst in[2] = {{.pattern = {.queue_lanes = 320, .allocation = 4096}},
-                     {.pattern = {.queue_lanes = 32, .allocation = 4096}}};
-  AuditTouch touch = {.address = 4096, .bytes = 64};
-  AuditLaunch l = {.insts = in, .inst_count = 2, .touches = &touch, .touch_count = 1};
+  AuditInst in[2] = {{.pattern = {.queue_lanes = 320, .queue_slice = 3}},
+                     {.pattern = {.queue_lanes = 32, .queue_slice = 3}}};
+  AuditLaunch l = {.insts = in, .inst_count = 2};
   CHECK_NEAR(audit_atomics_together(h200(), &l, &in[0]), h200()->atomic_int_clocks * 352, 1e-9);
-  touch.bytes = 1 << 20;
+  in[1].pattern.queue_slice = 4;
   CHECK_NEAR(audit_atomics_together(h200(), &l, &in[0]), h200()->atomic_int_clocks * 320, 1e-9);
+}
+
+// Constants that the machine has as operands take no turn of the constant unit.
+TEST(constants_that_are_operands_cost_nothing) {
+  AuditInst in = {.kind = SOL_EMU_KIND_CONST_LOAD,
+                  .by_machine = true,
+                  .counts = {.executions = 10, .requests = 10, .turns = 10},
+                  .executed = {.constants = 5}};
+  double loaded[2];
+  for (int i = 0; i < 2; i++, in.executed.constants = 0) {
+    MachineWork w = {.warps_per_block = 1};
+    audit_demand(h200(), &in, &(AuditWaits){0}, 1, &w);
+    loaded[i] = w.constant_turns;
+  }
+  CHECK_NEAR(loaded[0], 5 * h200()->constant_least, 1e-9);
+  CHECK_NEAR(loaded[1], 0, 0);
 }
 
 TEST(a_load_of_many_lines_takes_the_passes_of_its_banks) {
@@ -145,13 +160,15 @@ static double l2_clocks(void) {
 TEST(a_wait_is_as_long_as_the_slowest_of_its_loads) {
   AuditInst in = load_inst(100, 400);
   SolEmuFlight flight = {.loads = 100, .waits = 100};
-  CHECK_NEAR(audit_waits(gpu("h200"), &in, 1, &flight).clocks, far_clocks(), 1e-12);
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight).clocks, far_clocks(), 1e-12);
   in.counts.dram_read /= 2; // half of the sectors were in L2
-  CHECK_NEAR(audit_waits(gpu("h200"), &in, 1, &flight).clocks, (far_clocks() + l2_clocks()) / 2, 1e-12);
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight).clocks, (far_clocks() + l2_clocks()) / 2, 1e-12);
   flight.waits = 50; // two together: a quarter of the waits find both in L2
-  AuditWaits w = audit_waits(gpu("h200"), &in, 1, &flight);
+  AuditWaits w = audit_waits(h200(), &in, 1, &flight);
   CHECK_NEAR(w.per_load, 0.5, 0);
   CHECK_NEAR(w.clocks, 0.25 * l2_clocks() + 0.75 * far_clocks(), 1e-12);
+  in.counts.l2_requests = 3200; // lanes at 32 lines: the last request leaves later than the first
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight).clocks - w.clocks, 31 / h200()->l2_scattered_rate, 1e-9);
 }
 
 TEST(shared_memory_and_shuffles_are_waited_for) {

@@ -113,6 +113,16 @@ TEST(polls_between_barriers_and_sleeps_are_no_work) {
   }
 }
 
+// A warp sleeps as long as the lane that sleeps longest, each time, rounded up to a power of two of nanoseconds.
+TEST(sleeping_takes_time) {
+  const double clock = 1.755e9;
+  SolEmuChain c =
+      chain_of(&(Job){.threads = 32,
+                      .blocks = 4,
+                      .body = "mul.lo.u32 %r1, %l, 100; nanosleep.u32 %r1; nanosleep.u32 500;\n"});
+  CHECK_NEAR(c.sleeps, 4 * (4096e-9 + 512e-9) * clock, 16);
+}
+
 // A loop that reads one address again and again, and counts, does work.
 TEST(repeated_loads_with_a_count_are_work) {
   Seen s;

@@ -99,7 +99,7 @@ TEST(l2_gives_all_sms_its_bandwidth_and_one_its_fill_rate) {
   w.l2_reads = 1e9;
   CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 32e9 / gpu("h200")->l2_bandwidth.value, 1e-9);
   w.blocks = 1; // all of it through one SM
-  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 32e9 / h200().l2_fill_bytes / clock_rate(), 1e-9);
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_L2], 32e9 / h200().l2_few_bytes / clock_rate(), 1e-9);
 }
 
 TEST(requests_to_read_and_to_write_overlap) {
@@ -208,7 +208,7 @@ TEST(bulk_copies_have_a_rate_of_their_own) {
   w.l2_reads = 1e6, w.l2_requests = 0;
   double loads = time_of(&w).seconds[MACHINE_L2];
   w.l2_bulk = 1e6;
-  CHECK_NEAR(loads / time_of(&w).seconds[MACHINE_L2], h200().bulk_fill_bytes / h200().l2_fill_bytes, 1e-9);
+  CHECK_NEAR(loads / time_of(&w).seconds[MACHINE_L2], h200().bulk_fill_bytes / h200().l2_few_bytes, 1e-9);
 }
 
 TEST(the_busiest_sm_decides_and_dram_is_everybodys) {

@@ -432,6 +432,34 @@ TEST(the_rest_of_a_loop_is_no_loop) {
   CHECK_NEAR(m.ptx[0].executed.issues, 10 + 100 + 100 * 0 + 10, 0.15);
 }
 
+// Of two loops with the same line, one unrolled four times, the other does what that leaves: three rounds at most. The block between
+// them holds nothing but the loops' counters, which are executed as often as they are.
+TEST(a_loop_of_what_is_left_takes_no_more) {
+  Made m = {0};
+  m.ptx[0] = did(1, "bar.sync 0;", SOL_EMU_CLASS_BARRIER, SOL_EMU_KIND_OTHER, 10);
+  m.ptx[0].barrier = true;
+  m.ptx[1] = did(2, "add.f32 %f1, %f1, %f2;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 4020);
+  m.ptx[2] = did(3, "add.s32 %r1, %r1, %r2;", SOL_EMU_CLASS_INT, SOL_EMU_KIND_OTHER, 4020);
+  m.ptx[2].machine_likeness = 1;
+  add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_BARRIER, false);
+  add_block(&m, 1, 1, SASS_NONE);
+  for (int i = 0; i < 4; i++) add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_BRANCH, true);
+  add_block(&m, 5, 2, 1);
+  add_inst(&m, 3, SASS_UNIT_INT, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_BRANCH, true);
+  add_block(&m, 2, 3, 4);
+  add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 3, SASS_UNIT_INT, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_BRANCH, true);
+  add_block(&m, 3, 4, 3);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 1, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 3);
+  CHECK_NEAR(m.ptx[1].executed.fp32, 4020, 0.1);
+  CHECK(m.ptx[2].executed.integer <= 10 + 10 * 4);
+}
+
 // A division that the block before it may branch past, with its call of a function of ptxas's own, which has ten instructions.
 static double called_by(const char *division, SolEmuClass unit, uint64_t turns) {
   Made m = {0};

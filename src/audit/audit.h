@@ -44,7 +44,8 @@ typedef struct AuditProgram AuditProgram;
   X(shuffles)     /* each is a wavefront of the pipe of L1 and shared memory */                              \
   X(shared_waits) /* for shared memory and shuffles */                                                       \
   X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */     \
-  X(reds)         /* atomics on global memory without a result */
+  X(reds)         /* atomics on global memory without a result */                                            \
+  X(constants)    /* loads of constants that the constant unit serves: not operands, nor uniform ones */
 typedef struct AuditExecuted {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)

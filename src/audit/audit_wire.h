@@ -94,6 +94,7 @@ enum { AUDIT_EXAMPLE_NUMBERS = 3 + 32 };
   X(hottest)                                                                                                 \
   X(queue_lanes)                                                                                             \
   X(queue_packets)                                                                                           \
+  X(queue_slice)                                                                                             \
   X(allocation)                                                                                              \
   X(several)                                                                                                 \
   X(values)                                                                                                  \

@@ -144,7 +144,7 @@ static bool read_example(SolJson list, SolEmuExample *out) {
 }
 
 static bool read_inst(const struct AuditReadKernel *k, SolJson row, AuditInst *out) {
-  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 26, MACHINE = sizeof(AuditExecuted) / sizeof(double) };
+  enum { COUNTS = sizeof(SolEmuCounts) / 8, PATTERN = 27, MACHINE = sizeof(AuditExecuted) / sizeof(double) };
   SolJson part[6];
   SolJsonIter it = {.container = row};
   double place, kind, counts[COUNTS], pattern[PATTERN], machine[MACHINE] = {0};

@@ -163,7 +163,8 @@ static void add_pattern(SolEmuPattern *to, const SolEmuPattern *from, double sca
   uint64_t hottest = scaled(from->hottest, scale);
   if (hottest > to->hottest) to->hottest = hottest;
   uint64_t lanes = scaled(from->queue_lanes, scale), words = scaled(from->queue_packets, scale);
-  if (lanes + words > to->queue_lanes + to->queue_packets) to->queue_lanes = lanes, to->queue_packets = words;
+  if (lanes + words > to->queue_lanes + to->queue_packets)
+    to->queue_lanes = lanes, to->queue_packets = words, to->queue_slice = from->queue_slice;
   uint64_t swaps = scaled(from->swaps, scale);
   if (swaps > to->swaps) to->swaps = swaps;
   to->swapped += scaled(from->swapped, scale);
@@ -392,7 +393,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
                    .blocks = blocks_of(l),
                    .warps_per_block = s->occupancy.warps_per_block,
                    .blocks_per_sm = s->occupancy.blocks_per_sm};
-  AuditWaits waits = audit_waits(m->device, l->insts, l->inst_count, &l->flight);
+  AuditWaits waits = audit_waits(m, l->insts, l->inst_count, &l->flight);
   AuditPtx ptx = {.load_waits = l->machine ? l->flight.waits * scale : 0};
   double accesses = 0, clocks_issuing = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {

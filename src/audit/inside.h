@@ -13,7 +13,7 @@ typedef struct AuditWaits {
   double clocks;   // of one wait
   double far;      // of one wait for a load that misses L1
 } AuditWaits;
-AuditWaits audit_waits(const SolDevice *device, const AuditInst *insts, uint32_t count,
+AuditWaits audit_waits(const MachineModel *model, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight);
 double audit_plain(const AuditInst *inst); // executions, as of plain instructions
 // Adds the demands of the instruction, its counts times `scale`.

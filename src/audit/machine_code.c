@@ -15,17 +15,19 @@
 //     have such (SolEmuCounts.turns). A 64-bit integer division has no short way: its call is one like any other.
 //  5. A block that is no loop is executed no more often than the blocks before it together; a loop is left as
 //     often as it is entered. What alone holds a line that votes is as sure as that line.
-//  6. Copies of an instruction in blocks of lines that were not executed do not count.
+//  6. Of two loops with the same lines the one with fewer copies of them does what the other leaves, less than one of its rounds.
+//  7. Copies of an instruction in blocks of lines that were not executed do not count.
 #include "audit/inside.h"
 #include "base/sort.h"
 
-enum { TURNS = 24, MOST_VOTES = 64 };
+enum { TURNS = 24, STEPS = 16, MOST_VOTES = 64 };
 
 typedef struct Line {   // a line of PTX that was executed
   uint32_t line, first; // first: index of its first instruction
   double executions;
   double fitted;    // executions by the blocks' own
   uint32_t blocks;  // that hold it
+  uint32_t most;    // copies of it in one block
   uint8_t strength; // of its vote
 } Line;
 
@@ -166,6 +168,10 @@ static bool make_votes(Fit *f, SolArena *arena) {
     vote_of_block(f, b, &count);
   }
   f->first_vote[c->block_count] = count;
+  for (uint32_t i = 0; i < count; i++) {
+    Line *line = &f->lines[f->votes[i].line];
+    if (f->votes[i].strength && f->votes[i].copies > line->most) line->most = f->votes[i].copies;
+  }
   for (uint32_t b = 0; b < c->block_count; b++)
     if (f->never[b] && is_sure(f, b)) f->never[b] = false;
   return true;
@@ -323,17 +329,33 @@ static double guess_flow(const Fit *f, uint32_t b, const Inflow *in, double star
   return in->any && !in->loop && guess > in->all ? in->all : guess;
 }
 
-// One turn; whether it changed anything worth another.
-static bool fit_turn(Fit *f, Inflow *in, double start, bool clamp) {
+static bool apart(double a, double b) {
+  return (a < b ? b - a : a - b) > 1e-6 * b;
+}
+
+// Of a loop that does what an unrolled one leaves, which has several copies of most of its lines: how often it goes round at most,
+// each time. 0: it is none.
+static double left_over(const Fit *f, uint32_t b) {
+  double copies = 0, elsewhere = 0, times = 0;
+  if (f->code->blocks[b].branch != b) return 0;
+  for (uint32_t i = f->first_vote[b]; i < f->first_vote[b + 1]; i++) {
+    const Vote *v = &f->votes[i];
+    if (!v->strength) continue;
+    copies += v->copies;
+    elsewhere += f->lines[v->line].most;
+    times = sol_larger(times, (double)f->lines[v->line].most / v->copies);
+  }
+  return 2 * elsewhere > 3 * copies ? times : 0;
+}
+
+// What flow says of blocks without votes of their own, and of those that are no loops; whether it changed anything.
+static bool settle(Fit *f, Inflow *in, double start, bool clamp) {
   const SassCode *c = f->code;
   bool changed = false;
-  memcpy(f->before, f->times, c->block_count * sizeof *f->times);
-  fit_lines(f);
-  for (uint32_t b = 0; b < c->block_count; b++)
-    if (f->strength[b] && !(f->detour[b] >= 0)) f->times[b] *= vote_block(f, b);
   flow(f, in);
   flow_into_calls(f, in);
   for (uint32_t b = 0; b < c->block_count; b++) {
+    double was = f->times[b];
     if (f->never[b])
       f->times[b] = 0;
     else if (f->detour[b] >= 0)
@@ -342,9 +364,25 @@ static bool fit_turn(Fit *f, Inflow *in, double start, bool clamp) {
       f->times[b] = guess_flow(f, b, b ? &in[b] : NULL, start);
     else if (clamp && b && in[b].any && !in[b].loop && f->times[b] > in[b].all && !is_sure(f, b))
       f->times[b] = in[b].all;
-    double apart = f->times[b] - f->before[b];
-    changed |= (apart < 0 ? -apart : apart) > 1e-6 * f->before[b];
+    else if (clamp && b && left_over(f, b) > 0 && f->times[b] > in[b].all * left_over(f, b))
+      f->times[b] = in[b].all * left_over(f, b);
+    changed |= apart(f->times[b], was);
   }
+  return changed;
+}
+
+// One turn; whether it changed anything worth another. What a block may have at most depends on those before it, which may have less by the
+// same rule.
+static bool fit_turn(Fit *f, Inflow *in, double start, bool clamp) {
+  const SassCode *c = f->code;
+  bool changed = false;
+  memcpy(f->before, f->times, c->block_count * sizeof *f->times);
+  fit_lines(f);
+  for (uint32_t b = 0; b < c->block_count; b++)
+    if (f->strength[b] && !(f->detour[b] >= 0)) f->times[b] *= vote_block(f, b);
+  for (int step = 0; step < STEPS && settle(f, in, start, clamp); step++) {
+  }
+  for (uint32_t b = 0; b < c->block_count; b++) changed |= apart(f->times[b], f->before[b]);
   return changed;
 }
 
@@ -413,6 +451,7 @@ static void spread(Fit *f) {
       in->executed.issues += f->times[b];
       if (m->kind == SASS_KIND_ATOMIC && m->sets >= SASS_SCOREBOARDS) in->executed.reds += f->times[b];
       if (m->kind == SASS_KIND_SHUFFLE) in->executed.shuffles += f->times[b];
+      if (m->kind == SASS_KIND_CONST_LOAD) in->executed.constants += f->times[b];
       add_pipe((SassUnit)m->unit, f->times[b], heavy * mad_turns(f, m), &in->executed);
       bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;
       if (is_local(m->kind) && !own) in->executed.spills += f->times[b] * m->width / 4;

@@ -77,7 +77,9 @@ static void combine(AuditInst *in) {
   in->counts.atomics = in->counts.requests + in->counts.shared_requests;
   in->pattern.hottest = (uint64_t)((double)in->pattern.hottest * share + 0.5);
   in->pattern.same = (uint64_t)((double)in->pattern.same * share + 0.5);
-  in->pattern.queue_lanes = (uint64_t)((double)in->pattern.queue_lanes * share + 0.5);
+  double served =
+      sol_larger((double)in->pattern.queue_lanes, (double)in->pattern.queue_packets) * share + 0.5;
+  in->pattern.queue_lanes = (uint64_t)served;
   in->pattern.queue_packets = 0;
   if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) in->counts.wavefronts = in->counts.shared_requests;
 }

@@ -7,6 +7,7 @@
 //     join_lines lines, L1 merges most of the packets of both.
 //  2. A wait for loads is as long as the latency of the slowest. Each load is served by L1, L2 or DRAM with the
 //     mean probability over all of the kernel's loads; sectors served by DRAM are its bytes over 32.
+//     Where lanes are at several lines, it ends when the last request, of l2_scattered_rate a clock, is answered.
 //  3. A warp has near_in_flight loads from shared memory in flight before it waits; a shuffle has the latency
 //     of shared memory.
 //  4. Constant memory serves one word at a time, and takes at least as long as for constant_least of them; a load takes
@@ -29,9 +30,10 @@ static double power(double p, double n) {
   return all;
 }
 
-AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t count,
+AuditWaits audit_waits(const MachineModel *m, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight) {
-  double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0;
+  const SolDevice *d = m->device;
+  double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0, lines = 0;
   for (uint32_t i = 0; i < count; i++) {
     load_waits += insts[i].executed.load_waits;
     if (!insts[i].is_load) continue;
@@ -40,6 +42,7 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
     if (far > sectors) far = sectors;
     near += (double)c->l1_hits;
     requests += (double)c->requests;
+    lines += (double)c->l2_requests;
     l2 += sectors - far;
     dram += far;
   }
@@ -50,8 +53,9 @@ AuditWaits audit_waits(const SolDevice *d, const AuditInst *insts, uint32_t coun
   // The slowest load of a wait: the probabilities that all of them hit L1, or that none misses L2.
   double together = w.per_load > 0 ? 1 / w.per_load : 1;
   double in_l1 = power(near / all, together), in_l2 = power((near + l2) / all, together);
+  double last = lines > requests ? (lines / requests - 1) / m->l2_scattered_rate : 0;
   w.clocks = in_l1 * d->l1_latency.value + (in_l2 - in_l1) * d->l2_latency.value +
-             (1 - in_l2) * d->mem_latency.value;
+             (1 - in_l2) * d->mem_latency.value + (1 - in_l1) * last;
   w.far = in_l1 < 1 ? (w.clocks - in_l1 * d->l1_latency.value) / (1 - in_l1) : 0;
   return w;
 }
@@ -166,11 +170,13 @@ static void add_swaps(const MachineModel *m, const AuditInst *in, double scale, 
   w->issues += in->executed.issues * (more / times) * scale;
 }
 
-// Where the machine code is known, its waits are counted there (scoreboards.c).
+// Where the machine code is known, its waits are counted there (scoreboards.c), and those constants are left out that it has as
+// operands or loads for a whole warp into uniform registers.
 static void add_constants(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
   double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
   SolFigure shared = m->device->smem_latency;
-  w->constant_turns += sol_larger(turns, m->constant_least * requests) * scale;
+  double loaded = in->by_machine && requests > 0 ? sol_smaller(in->executed.constants / requests, 1) : 1;
+  w->constant_turns += sol_larger(turns, m->constant_least * requests) * loaded * scale;
   if (!in->by_machine && sol_known(shared) && turns > requests)
     w->shared_waits +=
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
@@ -238,7 +244,7 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
       chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + far * waits->far +
       close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
       chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
-      chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks;
+      chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks + chain->sleeps;
   return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
 }
 
@@ -257,12 +263,10 @@ static double allocation_bytes(const AuditLaunch *l, uint64_t address) {
 }
 
 double audit_atomics_together(const MachineModel *m, const AuditLaunch *l, const AuditInst *in) {
-  double own = audit_atomic_clocks(m, in), all = 0;
-  uint64_t place = in->pattern.allocation;
-  double bytes = own > 0 && place && !in->pattern.several ? allocation_bytes(l, place) : 0;
-  if (!(bytes > 0 && bytes <= m->atomic_bytes)) return own;
+  double all = 0;
+  if (!in->pattern.queue_slice) return audit_atomic_clocks(m, in);
   for (uint32_t i = 0; i < l->inst_count; i++)
-    if (l->insts[i].pattern.allocation == place && !l->insts[i].pattern.several)
+    if (l->insts[i].pattern.queue_slice == in->pattern.queue_slice)
       all += audit_atomic_clocks(m, &l->insts[i]);
   return all;
 }

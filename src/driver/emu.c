@@ -28,7 +28,8 @@ static SolEmuClocks clocks_of(const MachineModel *m) {
                         .barriers = whole(machine_barrier(m, USUAL_WARPS)),
                         .cluster_barriers = whole(m->cluster_barrier_clocks),
                         .fences = whole(m->fence_clocks),
-                        .store_fences = whole(m->store_fence_clocks)};
+                        .store_fences = whole(m->store_fence_clocks),
+                        .sleeps = 1};
 }
 
 SolEmuMachine sol_driver_machine(const SolDevice *d) {

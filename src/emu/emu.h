@@ -40,7 +40,8 @@ typedef struct SolEmuResult SolEmuResult;
   X(barriers)         /* of the block */                                                                     \
   X(cluster_barriers) /* of the cluster */                                                                   \
   X(fences) /* of wider scope than the block, and arrivals at the cluster's barrier that are not relaxed */  \
-  X(store_fences) /* of those: with stores to global memory in flight */
+  X(store_fences) /* of those: with stores to global memory in flight */                                     \
+  X(sleeps)       /* clocks of nanosleep, but where a loop waits for others */
 typedef struct SolEmuChain {
 #define SOL_EMU_CHAIN_FIELD(name) double name;
   SOL_EMU_CHAIN(SOL_EMU_CHAIN_FIELD)
@@ -380,6 +381,7 @@ typedef struct SolEmuPattern {
   // and lines: lanes at the address that most of them share, where several do, and packets: every eight neighbours
   // send one for each of their sectors.
   uint64_t queue_lanes, queue_packets;
+  uint64_t queue_slice; // the number of that slice, from 1; 0: no atomics
   // Compare-and-swaps that changed a word of global memory, by lanes, and those of the word that most of them changed.
   uint64_t swapped, swaps;
   uint64_t

@@ -7,7 +7,7 @@
 //     H200's latency of 689 clocks that gives 97% of its bandwidth at 48 KiB in flight per SM, as measured.
 //  2. DRAM serves reads and writes at copy_share of the published bandwidth, which a plain copy reaches.
 //     Scattered reads reach scatter_share of that: each opens a DRAM row of its own.
-//  3. L2 gives its measured bandwidth to all SMs together; one SM receives at most l2_fill_bytes a clock, in at
+//  3. L2 gives its measured bandwidth to all SMs together; one SM receives at most l2_fill_bytes a clock, l2_few_bytes where half of them have no block, in at
 //     most l2_read_rate requests, each for sectors of one line; by bulk and tensor copies bulk_fill_bytes. L2 accepts l2_packet_rate a clock and SM from stores,
 //     from whichever SMs they come, and l2_atomic_rate sectors of atomics, less where several lanes share them. Reads and writes overlap as busy time and waiting do.
 //  4. L1 and shared memory share one pipe of an SM: one wavefront of 128 bytes a clock, or half where the device's
@@ -57,7 +57,7 @@ const char *machine_resource_key(MachineResource resource) {
   return (unsigned)resource < MACHINE_RESOURCES ? keys[resource] : "?";
 }
 
-enum { SCHEDULERS = 4 }; // of an SM
+enum { SCHEDULERS = 4, LINE_BYTES = 128 }; // of an SM; of L2
 
 // Combines times that overlap, but not perfectly.
 static double together(double a, double b) {
@@ -146,18 +146,19 @@ static double written_sectors(const MachineWork *w) {
 }
 
 // Clocks between L2 and an SM, of all the work.
-static double fill_clocks(const MachineModel *c, const MachineWork *w) {
+static double fill_clocks(const MachineModel *c, const MachineWork *w, double bytes) {
   double bulk = w->l2_bulk * 32, others = (w->l2_reads + written_sectors(w) + w->l2_atomics) * 32 - bulk;
-  return others / c->l2_fill_bytes + bulk / c->bulk_fill_bytes;
+  return others / bytes + bulk / c->bulk_fill_bytes;
 }
 
 static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
   const MachineModel *c = m->model;
   double sectors = w->l2_reads + written_sectors(w) + w->l2_atomics;
-  double fill = sm_seconds(m, fill_clocks(c, w), 1);
-  double scattered =
-      sol_smaller(w->l2_scattered, w->l2_requests) * (1 - c->l2_read_rate / c->l2_scattered_rate);
-  double reads = sm_seconds(m, w->l2_requests - scattered, c->l2_read_rate),
+  bool few = w->blocks <= m->sms / 2;
+  double fill = sm_seconds(m, fill_clocks(c, w, few ? c->l2_few_bytes : c->l2_fill_bytes), 1);
+  double rate = few ? sol_larger(c->l2_few_bytes / LINE_BYTES, c->l2_read_rate) : c->l2_read_rate;
+  double scattered = sol_smaller(w->l2_scattered, w->l2_requests) * (1 - rate / c->l2_scattered_rate);
+  double reads = sm_seconds(m, w->l2_requests - scattered, rate),
          writes = w->l2_packets / c->l2_packet_rate / m->sms / m->clock;
   fill = sol_larger(fill, together(reads, writes));
   double atomics =
@@ -246,7 +247,7 @@ static double tail_seconds(const Spread *m, const MachineWork *w, double dram) {
   double slots = sol_larger(w->blocks_per_sm, 1) * m->sms,
          rest = w->blocks - __builtin_floor(w->blocks / slots) * slots;
   if (rest <= 0 || w->blocks <= 0) return 0;
-  double clocks = fill_clocks(m->model, w) / w->blocks; // of a block, all launches
+  double clocks = fill_clocks(m->model, w, m->model->l2_fill_bytes) / w->blocks; // of a block, all launches
   double moved = (w->l2_reads + w->l2_writes) * 32, away = w->dram_read + w->dram_write;
   if (away < moved) clocks *= away / moved;
   double alone = clocks * __builtin_ceil(rest / m->sms) / m->clock;

@@ -282,10 +282,24 @@ static uint32_t l1_passes(const uint64_t *addr, uint32_t mask, uint32_t bytes, c
   return found->lines > 1 ? sol_banks(addr, mask, bytes, SOL_SHARED_LOAD).wavefronts : 1;
 }
 
+// Lanes that walk through lines of their own find them in L1 again, if those of all resident warps fit there. Where they do not, a warp
+// goes on with what it loaded only when the others had their turn.
+static void take_turns(EmuCtx *x, const SolCoalesced *found, SolMemOp op) {
+  enum { APART = 16 }; // lines
+  const EmuRun *run = x->launch;
+  if (op != SOL_MEM_LOAD || found->lines < APART || run->cluster_size > 1) return;
+  uint64_t mean = (run->units_in_grid + run->sm_count - 1) / run->sm_count,
+           units = mean < run->units_per_sm ? mean : run->units_per_sm;
+  if (units * run->warps * found->lines * SOL_LINE_BYTES <= run->l1_bytes / 2) return;
+  x->budget = 0;
+  emu_worker(x)->sm->by_turns = units > 1;
+}
+
 // What EmuWorker.coalesced holds of an access.
 static void count_coalesced(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op) {
   EmuWorker *w = emu_worker(x);
   sol_l1_access(&w->sm->l1, &w->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
+  take_turns(x, &w->coalesced, op);
   emu_log_room(x);
   if (x->launch->observing) emu_observe_access(x, i, acc, bytes, op);
 }
@@ -380,6 +394,7 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
   s->line += lines;
   for (uint32_t k = 0; k < s->coalesced->lines; k++) s->coalesced->line[k].line += lines;
   sol_l1_access(&w->sm->l1, s->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
+  take_turns(x, s->coalesced, op);
   emu_log_room(x);
   if (x->launch->observing) emu_observe_shape(x, i, s, first, op);
 }

@@ -63,7 +63,7 @@ enum {                      // EmuStatics.paths
 typedef enum EmuPending { EMU_NONE_PENDING, EMU_PENDING_NEAR, EMU_PENDING_OTHER, EMU_PENDING_FAR } EmuPending;
 typedef struct EmuPath {
   uint64_t issues, l1_waits, far_waits, shared_waits, other_waits, barriers, cluster_barriers, fences,
-      store_fences;
+      store_fences, sleeps;
   uint64_t pending; // EmuPending: loads in flight
   uint64_t stored;  // whether it stored to global memory since its last fence
   uint64_t idle;    // whether its lanes only wait for others
@@ -76,6 +76,7 @@ static inline size_t emu_path_count(const EmuRun *run) {
   return run->observing ? 2 * run->warps + (size_t)EMU_SYNCS : 0;
 }
 void emu_path_wait(EmuPath *path, uint32_t parts); // adds 1 / parts of a wait for loads
+void emu_path_sleep(EmuCtx *x, uint64_t clocks);
 // Called for every instruction before it executes.
 static inline void emu_path_step(const EmuStatics *s, EmuPath *path, uint32_t pc) {
   uint32_t how = s->paths[pc];

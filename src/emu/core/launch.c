@@ -89,11 +89,12 @@ static void run_sm(EmuCtx *x, EmuSm *sm) {
   EmuWorker *w = emu_worker(x);
   w->sm = sm;
   sm->full = false;
+  sm->by_turns |= run->by_turns;
   if (run->counting) start_counting(run, sm, w);
   for (bool again = true; again && !emu_stopping(run);) {
     again = false;
     if (!sm->units) start_next(x, sm);
-    while (run->by_turns && start_next(x, sm)) {
+    while (sm->by_turns && start_next(x, sm)) {
     }
     for (EmuUnit **at = &sm->units; *at && !emu_stopping(run);) {
       w->progress = false;

@@ -148,7 +148,7 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   bool ended = f->state == EMU_ENDED, spins = !ended && (f->spin >= EMU_SPIN || f->poll.idle);
   // How long a GPU's warps spin depends on when the others come, which is not known here.
   if (!spins) x->block->unit->instructions += done;
-  if (spins && path && !f->poll.idle) *path = before;
+  if (spins && path && !f->poll.idle) before.sleeps = path->sleeps, *path = before;
   if (ended) return true;
   if (f->state == EMU_READY) emu_store_top(x);
   if (spins && f->state == EMU_READY && f->lanes != x->active) emu_split(x, x->active);
@@ -232,7 +232,7 @@ static EmuTurn run_block(EmuCtx *x, EmuBlock *b) {
     }
     w->progress = w->progress || progress;
     if (!b->warps_live) return EMU_TURN_DONE;
-    if (progress && x->launch->by_turns) return EMU_TURN_YIELD;
+    if (progress && w->sm->by_turns) return EMU_TURN_YIELD;
     if (progress) continue;
     if (b->unit->count == 1 && emu_async_force(x, b->unit)) {
       w->progress = true;

@@ -269,6 +269,7 @@ typedef struct EmuSm {
   SolRecord *records; // the sorted log, until it is drained into L2
   uint32_t index;
   bool full, done; // the log is full; all units have ended
+  bool by_turns;   // its resident blocks run by turns, not one after another
 } EmuSm;
 
 struct EmuRun {
@@ -299,7 +300,7 @@ struct EmuRun {
   bool counting, checking; // models the memory hierarchy; keeps shadow memory for the checks
   bool bare;               // neither
   bool observing;          // collects patterns and touches
-  bool by_turns;           // the resident blocks of an SM run by turns, not one after another
+  bool by_turns;           // so do those of all SMs, from the start
   int32_t quantum;         // instructions of a warp's time slice
   const struct EmuStatics *statics;
   struct EmuTrace *trace;   // of trace.h; NULL: not observed

@@ -6,7 +6,7 @@
 uint64_t emu_path_weight(const EmuBlock *block, const EmuPath *p) {
   const SolEmuClocks *c = block->clocks;
   return (p->issues * c->issues + p->barriers * c->barriers + p->cluster_barriers * c->cluster_barriers +
-          p->fences * c->fences + p->store_fences * c->store_fences) *
+          p->fences * c->fences + p->store_fences * c->store_fences + p->sleeps * c->sleeps) *
              EMU_WAIT +
          p->l1_waits * c->l1_waits + p->far_waits * c->far_waits + p->shared_waits * c->shared_waits +
          p->other_waits * c->other_waits;
@@ -85,6 +85,10 @@ void emu_path_fence(EmuCtx *x) {
   path->stored = 0;
 }
 
+void emu_path_sleep(EmuCtx *x, uint64_t clocks) {
+  if (x->launch->observing && x->block->paths && !x->idle) x->block->paths[x->warp->index].sleeps += clocks;
+}
+
 // Bulk copies are issued by one warp, and other warps wait for them.
 void emu_path_bulk(EmuCtx *x) {
   if (x->block->paths) x->block->paths[x->block->warp_count + EMU_SYNC_BULK].pending = EMU_PENDING_FAR;
@@ -153,6 +157,7 @@ static void add(EmuPath *to, const EmuPath *from) {
   to->cluster_barriers += from->cluster_barriers;
   to->fences += from->fences;
   to->store_fences += from->store_fences;
+  to->sleeps += from->sleeps;
 }
 
 uint64_t emu_path_end(const EmuBlock *block, EmuPath *sum) {
@@ -183,4 +188,5 @@ void emu_path_sum(EmuRun *run, SolEmuChain *to) {
   to->cluster_barriers += (double)sum.cluster_barriers;
   to->fences += (double)sum.fences;
   to->store_fences += (double)sum.store_fences;
+  to->sleeps += (double)sum.sleeps;
 }

@@ -150,6 +150,18 @@ static void release(EmuCtx *x, uint64_t at) {
   w->lock = 0;
 }
 
+static uint32_t bin_of(uint64_t number) {
+  return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+}
+_Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
+
+static bool make_bins(EmuSite *g) {
+  if (g->bins) return true;
+  g->bins = sol_heap_alloc(sizeof *g->bins * EMU_BINS);
+  if (g->bins) memset(g->bins, 0, sizeof *g->bins * EMU_BINS);
+  return g->bins;
+}
+
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
   EmuSite *g = site_of(x, i);
   bool shared = i->space == PTX_SPACE_SHARED;
@@ -257,11 +269,6 @@ static uint32_t packets_of_line(const EmuAccess *acc, uint32_t mask) {
   return emu_popc(sectors);
 }
 
-static uint32_t bin_of(uint64_t number) {
-  return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 54);
-}
-_Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
-
 void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   EmuSite *g = site_of(x, i);
   const SolEmuMachine *m = &x->launch->emu->machine;
@@ -270,11 +277,7 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   if (acc->shared) g->sum.same += most_at_one_address(acc, acc->shared);
   if (!global) return;
   g->sum.same += most_at_one_address(acc, global);
-  if (!g->bins) {
-    g->bins = sol_heap_alloc(sizeof *g->bins * EMU_BINS);
-    if (!g->bins) return;
-    memset(g->bins, 0, sizeof *g->bins * EMU_BINS);
-  }
+  if (!make_bins(g)) return;
   for (uint32_t left = global; left; left &= left - 1)
     g->bins[bin_of(acc->addr[emu_first(left)] / SOL_SECTOR_BYTES)].lanes++;
   for (uint32_t left = global; left;) { // line by line
@@ -417,7 +420,7 @@ static EmuBin sum_of(const EmuRun *run, uint32_t site, uint32_t bin) {
 
 // The busiest sector of an instruction's atomics, and apart from that the busiest slice of L2: which memory is a slice's is as
 // chance has it, on the GPU as well.
-static EmuBin busiest(const EmuRun *run, uint32_t site) {
+static EmuBin busiest(const EmuRun *run, uint32_t site, uint64_t *at) {
   EmuBin most = {0};
   bool any = false; // most instructions are no atomics
   for (uint32_t k = 0; k < run->worker_count; k++)
@@ -431,7 +434,7 @@ static EmuBin busiest(const EmuRun *run, uint32_t site) {
       sum.queue_packets += bin.queue_packets;
     }
     if (sum.queue_lanes + sum.queue_packets > most.queue_lanes + most.queue_packets)
-      most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets;
+      most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets, *at = slice + 1;
   }
   return most;
 }
@@ -452,7 +455,7 @@ void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to) {
   add_commonest(&all->steps, &to->step, &to->step_times);
   int64_t word = 0;
   to->swaps += emu_tally_commonest(&all->swaps, &word);
-  EmuBin most = busiest(run, site);
+  EmuBin most = busiest(run, site, &to->queue_slice);
   to->hottest += most.lanes;
   to->queue_lanes += most.queue_lanes;
   to->queue_packets += most.queue_packets;
