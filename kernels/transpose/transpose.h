@@ -8,6 +8,7 @@
 #define TRANSPOSE_THREADS_WIDE(size, tall, wide, rows)   ((tall) / (rows) * (wide) * (size) / 16)
 #define TRANSPOSE_THREADS_ODD(size, tall, wide, rows)    ((tall) * (wide) / (rows))
 #define TRANSPOSE_THREADS_PLAIN                          TRANSPOSE_THREADS_ODD
+#define TRANSPOSE_THREADS_SHIFT                          TRANSPOSE_THREADS_WIDE
 #define TRANSPOSE_THREADS_DIRECT(size, tall, wide, rows) ((wide) / ((size) < 4 ? 4 / (size) : 1))
 #define TRANSPOSE_THREADS_FEW_ROWS(size, tall, wide, rows)    256
 #define TRANSPOSE_THREADS_FEW_COLUMNS(size, tall, wide, rows) 256
@@ -24,6 +25,7 @@ typedef struct TransposeParams {
   uint32_t batches, tiles_n;
   int32_t span, pitch; // few rows or columns, gather: elements of a long row in a block, bytes of it in shared memory
   uint32_t ahead_m, ahead_n; // a block prefetches into L2 the tile this many tiles further on; none where both are 0
+  int32_t x_unit; // shift: bytes that all rows of x start at a multiple of, up to 16
 } TransposeParams;
 
 #endif

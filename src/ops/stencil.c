@@ -218,7 +218,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .bytes = sizeof t};
   bool walks = !flat && (size == 2 ? a->radius > (wide ? 4 : 2) && plan_tensor(ctx, a, &t, &walk)
                                    : wide && a->radius > 4 && plan_fp32(ctx, a, &t, &walk));
-  if (walks && ops_has_kernel(ctx, &ops_stencil, walk.kernel))
+  const char *force = getenv("SOL_S");
+  bool words = !flat && a->radius <= 4 && force && (*force == 'a' || !wide);
+  if (!words && walks && ops_has_kernel(ctx, &ops_stencil, walk.kernel))
     return ops_launch(ctx, &ops_stencil, &walk, stream);
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
@@ -229,6 +231,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (size == 2 && a->radius > 2) narrow = false;
   if (a->radius > 4) wide = false;
   StencilLayout layout = flat     ? STENCIL_FLAT
+                         : words  ? STENCIL_WORDS
                          : dense  ? STENCIL_DENSE
                          : narrow ? STENCIL_NARROW
                          : wide   ? STENCIL_WIDE
@@ -242,6 +245,19 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     p.y_wide = ((uintptr_t)a->y - (uintptr_t)(p.head * out)) % (uintptr_t)vector == 0;
     p.strips = (uint64_t)ops_ceil_div(a->m * a->n + p.head, (int64_t)per * STENCIL_THREADS);
     blocks = p.tiles = p.strips;
+  } else if (words) {
+    enum { OWN = 8 }; // bytes of a thread, of each row
+    int64_t groups = ops_ceil_div(a->n * size, OWN), best = 0;
+    double least = 0;
+    for (int64_t across = cpu_min(groups, 16); across <= cpu_min(groups, 64); across++) {
+      int64_t strips = ops_ceil_div(groups, across), down = STENCIL_THREADS / across;
+      double cost = (double)strips / (double)down;
+      if (!best || cost < least) best = across, least = cost;
+    }
+    p.across = (uint32_t)best, p.over = (uint32_t)(UINT32_MAX / best + 1);
+    p.y_unit = ops_align(a->y, p.y_stride * out, a->m);
+    p.strips = (uint64_t)ops_ceil_div(groups, best);
+    blocks = p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, STENCIL_THREADS / best * STENCIL_WORD_ROWS);
   } else if (narrow) {
     p.tiles = (uint64_t)(a->n * ops_ceil_div(a->m, variants[kernel].rows));
     blocks = (uint64_t)ops_ceil_div((int64_t)p.tiles, STENCIL_THREADS);

@@ -1,5 +1,6 @@
 // y[b][j][i] = x[b][i][j]
 #include "kernels/transpose/transpose.h"
+#include <stdlib.h>
 #include "base/error.h"
 #include "ops/cpu.h"
 
@@ -10,7 +11,8 @@ typedef enum Kind {
   DIRECT,
   FEW_ROWS,
   FEW_COLUMNS,
-  GATHER
+  GATHER,
+  SHIFT
 } Kind; // PLAIN: ODD, where there are few tiles
 typedef struct Tile {
   int size;
@@ -26,6 +28,7 @@ typedef struct Tile {
 #define KEPT_FEW_ROWS(size, tall)    (tall)
 #define KEPT_FEW_COLUMNS(size, tall) (tall)
 #define KEPT_GATHER                  KEPT_ODD
+#define KEPT_SHIFT                   KEPT_ODD
 static const Tile tiles[] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   {size, kind, KEPT_##kind(size, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
@@ -114,7 +117,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Rows of x that tiles have to cover. Where rows are not aligned, those of y start at different places in a
 // tile.
 static int64_t reach(const SolTranspose *a, const Tile *t) {
-  return a->m + (t->kind == ODD || t->kind == GATHER ? TRANSPOSE_SLACK(t->size) - 1 : 0);
+  return a->m + (t->kind == ODD || t->kind == GATHER || t->kind == SHIFT ? TRANSPOSE_SLACK(t->size) - 1 : 0);
 }
 
 // How many places for elements the tiles have, by element.
@@ -134,6 +137,7 @@ enum {
   NARROW_ROW_BYTES = 128,
   NARROW_MOST = 16 << 10,
   NARROW_SHARED = 48 << 10,
+  NARROW_LEAST = 46 << 10, // with which an H200's SM holds four blocks
   NARROW_THIN = 192,
   NARROW_BATCHES = 65535
 };
@@ -218,6 +222,14 @@ static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, Transp
   p->ahead_n = (uint32_t)(ahead / down);
 }
 
+// As many units of a long row to a block, up to `most`, as let all SMs end at once: in as few waves of blocks, and the last one full.
+static int64_t narrow_share(const SolContext *ctx, int64_t units, int64_t most, int64_t batch) {
+  enum { BLOCKS = 4, WAVES = 16 }; // of an SM at a time; of more a last one that is not full costs little
+  int64_t slots = (int64_t)ctx->sms * BLOCKS, waves = ops_ceil_div(ops_ceil_div(units, most) * batch, slots);
+  if (waves > WAVES || waves * slots < batch) return most;
+  return cpu_min(most, ops_ceil_div(units, waves * slots / batch));
+}
+
 static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p,
                                SolStream stream) {
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
@@ -227,6 +239,8 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   int64_t share = ops_ceil_div(ops_ceil_div(wide * size, NARROW_ROW_BYTES) * a->batch, 2 * (int64_t)ctx->sms);
   if (bytes > NARROW_MOST) bytes = NARROW_MOST;
   if (bytes > share * NARROW_ROW_BYTES) bytes = share * NARROW_ROW_BYTES;
+  int64_t most = bytes;
+  if (!getenv("SOL_N")) bytes = NARROW_ROW_BYTES * narrow_share(ctx, ops_ceil_div(wide * size, NARROW_ROW_BYTES), bytes / NARROW_ROW_BYTES, a->batch);
   p->span = (int32_t)(bytes / size);
   p->pitch = (int32_t)((bytes / 16 + 2) | 1) * 16; // an odd number of chunks: rows start in different banks
   enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20 };
@@ -238,6 +252,7 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
+  if (bytes < most && l.shared < NARROW_LEAST) l.shared = NARROW_LEAST; // no more blocks in an SM than were counted
   l.grid[0] = (uint32_t)ops_ceil_div(wide, p->span);
   l.grid[1] = (uint32_t)a->batch;
   return ops_launch(ctx, &ops_transpose, &l, stream);
@@ -252,6 +267,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   }
   enum { MOST = 65535 }; // blocks along y or z of a grid
   int kernel = pick(&a);
+  const char *force = getenv("SOL_T");
+  if (force && tiles[kernel].kind != WIDE && tiles[kernel].kind != DIRECT && size_of(&a) < 8)
+    kernel = find_kind(size_of(&a), SHIFT) + (*force == 't' && size_of(&a) == 2);
   const Tile *t = &tiles[kernel];
   int64_t tall = t->tall ? t->tall : a.m, wide = t->wide ? t->wide : a.n, columns; // 0: no tiles
   if (t->kind == GATHER) wide = gather_wide(&a, t);
@@ -268,6 +286,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .x_batch = a.x_batch_stride * size,
                        .batches = (uint32_t)a.batch,
                        .tiles_n = (uint32_t)across};
+  p.x_unit = ops_align(a.x, a.x_stride * size | a.x_batch_stride * size, 2);
   if (t->kind == FEW_ROWS || t->kind == FEW_COLUMNS) return launch_narrow(ctx, &a, kernel, &p, stream);
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
   if (t->kind == GATHER) {
