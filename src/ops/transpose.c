@@ -268,7 +268,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   enum { MOST = 65535 }; // blocks along y or z of a grid
   int kernel = pick(&a);
   const char *force = getenv("SOL_T");
-  if (force && tiles[kernel].kind != WIDE && tiles[kernel].kind != DIRECT && size_of(&a) < 8)
+  if (force && tiles[kernel].kind != WIDE && tiles[kernel].kind != DIRECT && size_of(&a) < 8 && a.m >= 64 && a.n >= 64)
     kernel = find_kind(size_of(&a), SHIFT) + (*force == 't' && size_of(&a) == 2);
   const Tile *t = &tiles[kernel];
   int64_t tall = t->tall ? t->tall : a.m, wide = t->wide ? t->wide : a.n, columns; // 0: no tiles
