@@ -157,54 +157,70 @@ INLINE void direct_store(char *at, int count, int out, int kind, float2 f) {
   else *(uint32_t *)at = narrow2(f.x, f.y, kind);
 }
 
-// per: elements of an access. A thread has the same pairs of up to ROPE_DIRECT heads and reads their cosines and sines once; of two
-// accesses that are only copied the second is as far on as there are such units.
-INLINE void rope_direct(int in, int out, int neighbours, int per, int weight, int kind, int y_kind, const RopeParams &p) {
-  const int sides = neighbours && per == 2 ? 1 : 2, count = neighbours ? 1 : per;
-  uint64_t i = thread_index(), group, token;
-  if (p.head32.by) group = divide32((uint32_t)i, p.head32), token = divide32((uint32_t)group, p.groups32);
-  else group = divide(i, p.head), token = divide(group, p.groups);
-  int64_t unit = (int64_t)(i - group * p.head.by), head = (int64_t)(group - token * p.groups.by);
+// A thread's work: `per` elements an access; the same pairs of `heads` heads, whose cosines and sines it reads once, of `tokens` tokens.
+// Few heads leave little to load for a token: then a thread has several tokens.
+typedef struct RopeDirect {
+  int in, out, weight;   // bytes
+  int neighbours, per;
+  int tokens, heads;
+  int kind, y_kind;
+} RopeDirect;
+
+INLINE void rope_direct(RopeDirect r, const RopeParams &p) {
+  const int in = r.in, out = r.out, per = r.per, sides = r.neighbours && per == 2 ? 1 : 2, count = r.neighbours ? 1 : per, slots = r.tokens * r.heads;
+  uint64_t i = thread_index(), group, few;
+  if (p.head32.by) group = divide32((uint32_t)i, p.head32), few = divide32((uint32_t)group, p.groups32);
+  else group = divide(i, p.head), few = divide(group, p.groups);
+  int64_t unit = (int64_t)(i - group * p.head.by), head = (int64_t)(group - few * p.groups.by), token = (int64_t)few * r.tokens;
   bool turns = unit < p.turns;
-  int64_t first = unit * (neighbours ? 2 : per), apart = neighbours ? 1 : p.half;
-  if (!turns) {
-    first += neighbours ? 0 : p.half;
-    if (!neighbours) apart = ((int64_t)p.head.by - p.turns) * per;
-  }
+  // Of two accesses that are only copied the second is as far on as there are such units.
+  int64_t first = unit * (r.neighbours ? 2 : per), apart = r.neighbours ? 1 : p.half;
+  if (!turns && !r.neighbours) first += p.half, apart = ((int64_t)p.head.by - p.turns) * per;
   bool second = sides == 2 && first + apart < p.d;
   int64_t place = head * p.d + first, step = (int64_t)p.groups.by * p.d;
-  const char *x = (const char *)p.x + ((int64_t)token * p.x_stride + place) * in;
-  char *y = (char *)p.y + ((int64_t)token * p.y_stride + place) * out;
+  const char *x = (const char *)p.x + (token * p.x_stride + place) * in;
+  char *y = (char *)p.y + (token * p.y_stride + place) * out;
+  int heads = (int)min((int64_t)r.heads, (p.heads - head + (int64_t)p.groups.by - 1) / (int64_t)p.groups.by), tokens = (int)min((int64_t)r.tokens, p.last + 1 - token);
   begin_kernel();
   if (i >= p.items) return;
-  int64_t row = turns ? rope_row(p, token) : -1;
-  uint32_t raw[ROPE_DIRECT][2][2], c[2], s[2];
+  int64_t row[4];
+  uint32_t raw[8][2][2], c[4][2], s[4][2];
 #pragma unroll
-  for (int k = 0; k < ROPE_DIRECT; k++) {
-    if (head + k * (int64_t)p.groups.by >= p.heads) break;
-    direct_load(x + k * step * in, per * in, raw[k][0]);
-    if (second) direct_load(x + (k * step + apart) * in, per * in, raw[k][1]);
-  }
-  if (row >= 0) {
-    direct_table(p.cos, row * p.half + unit * count, count, weight, c);
-    direct_table(p.sin, row * p.half + unit * count, count, weight, s);
-  }
-  const int line = 64 / weight / count; // units of half a line of the tables
-  if (turns && p.ahead && !head && unit % line == 0 && token + p.ahead <= (uint64_t)p.last)
-    rope_ask(p, rope_row(p, token + p.ahead), (uint32_t)unit, count, weight == 4 ? KIND_FP32 : KIND_BF16);
-  float2 cosine = direct_floats(c, weight, p.weight_kind), sine = direct_floats(s, weight, p.weight_kind);
+  for (int k = 0; k < r.tokens; k++) row[k] = turns && k < tokens ? rope_row(p, token + k) : -1;
 #pragma unroll
-  for (int k = 0; k < ROPE_DIRECT; k++) {
-    if (head + k * (int64_t)p.groups.by >= p.heads) break;
-    float2 a = direct_floats(raw[k][0], in, kind), b = direct_floats(raw[k][1], in, kind), f = a, g = b;
-    if (row >= 0 && sides == 1) {
+  for (int k = 0; k < slots; k++) {
+    const char *from = x + (k / r.heads * p.x_stride + k % r.heads * step) * in;
+    if (k / r.heads >= tokens || k % r.heads >= heads) continue;
+    direct_load(from, per * in, raw[k][0]);
+    if (second) direct_load(from + apart * in, per * in, raw[k][1]);
+  }
+#pragma unroll
+  for (int k = 0; k < r.tokens; k++) {
+    if (row[k] < 0) continue;
+    direct_table(p.cos, row[k] * p.half + unit * count, count, r.weight, c[k]);
+    direct_table(p.sin, row[k] * p.half + unit * count, count, r.weight, s[k]);
+  }
+  const int line = 64 / r.weight / count; // units of half a line of the tables
+  if (turns && p.ahead && !head && unit % line == 0) {
+#pragma unroll
+    for (int k = 0; k < r.tokens; k++)
+      if (token + k + p.ahead <= p.last) rope_ask(p, rope_row(p, token + k + p.ahead), (uint32_t)unit, count, r.weight == 4 ? KIND_FP32 : KIND_BF16);
+  }
+#pragma unroll
+  for (int k = 0; k < slots; k++) {
+    const int t = k / r.heads;
+    if (t >= tokens || k % r.heads >= heads) continue;
+    float2 cosine = direct_floats(c[t], r.weight, p.weight_kind), sine = direct_floats(s[t], r.weight, p.weight_kind);
+    float2 a = direct_floats(raw[k][0], in, r.kind), b = direct_floats(raw[k][1], in, r.kind), f = a, g = b;
+    if (row[t] >= 0 && sides == 1) {
       f = make_float2(turn_a(a.x, a.y, cosine.x, sine.x), turn_b(a.x, a.y, cosine.x, sine.x));
-    } else if (row >= 0) {
+    } else if (row[t] >= 0) {
       f = make_float2(turn_a(a.x, b.x, cosine.x, sine.x), turn_a(a.y, b.y, cosine.y, sine.y));
       g = make_float2(turn_b(a.x, b.x, cosine.x, sine.x), turn_b(a.y, b.y, cosine.y, sine.y));
     }
-    direct_store(y + k * step * out, per, out, y_kind, f);
-    if (second) direct_store(y + (k * step + apart) * out, per, out, y_kind, g);
+    char *to = y + (t * p.y_stride + k % r.heads * step) * out;
+    direct_store(to, per, out, r.y_kind, f);
+    if (second) direct_store(to + apart * out, per, out, r.y_kind, g);
   }
 }
 
@@ -383,20 +399,23 @@ ROPE_WORDS(4, 2)
 ROPE_WORDS(4, 4)
 
 // Which of two 2-byte types x has matters after all loads: it is asked then. How wide an access is matters before.
-#define ROPE_DIRECT_OF(in, out, neighbours, per)                                                             \
-  if (p.weight_kind == KIND_FP32) rope_direct(in, out, neighbours, per, 4, kind_of(in, p.x_kind), kind_of(out, p.y_kind), p); \
-  else rope_direct(in, out, neighbours, per, 2, kind_of(in, p.x_kind), kind_of(out, p.y_kind), p);
+INLINE void rope_directly(int in, int out, int neighbours, int per, const RopeParams &p) {
+  const int kind = kind_of(in, p.x_kind), y_kind = kind_of(out, p.y_kind);
+  if (in == 4 || p.weight_kind == KIND_FP32) {
+    if (p.few) rope_direct((RopeDirect){in, out, 4, neighbours, per, ROPE_TOKENS, ROPE_FEW, kind, y_kind}, p);
+    else rope_direct((RopeDirect){in, out, 4, neighbours, per, 1, ROPE_MANY, kind, y_kind}, p);
+  } else {
+    if (p.few) rope_direct((RopeDirect){in, out, 2, neighbours, per, ROPE_TOKENS, ROPE_FEW, kind, y_kind}, p);
+    else rope_direct((RopeDirect){in, out, 2, neighbours, per, 1, ROPE_MANY, kind, y_kind}, p);
+  }
+}
+
 #define ROPE_DIRECTLY(in, out)                                                                               \
-  KERNEL __launch_bounds__(ROPE_THREADS, 10) sol_rope_direct_##in##_##out(const __grid_constant__ RopeParams p) { \
-    if (p.neighbours && p.per == 2) {                                                                        \
-      ROPE_DIRECT_OF(in, out, 1, 2)                                                                          \
-    } else if (p.neighbours) {                                                                               \
-      ROPE_DIRECT_OF(in, out, 1, 1)                                                                          \
-    } else if (p.per == 2) {                                                                                 \
-      ROPE_DIRECT_OF(in, out, 0, 2)                                                                          \
-    } else {                                                                                                 \
-      ROPE_DIRECT_OF(in, out, 0, 1)                                                                          \
-    }                                                                                                        \
+  KERNEL __launch_bounds__(ROPE_THREADS, (in) == 4 ? 6 : 8) sol_rope_direct_##in##_##out(const __grid_constant__ RopeParams p) { \
+    if (p.neighbours && p.per == 2) rope_directly(in, out, 1, 2, p);                                         \
+    else if (p.neighbours) rope_directly(in, out, 1, 1, p);                                                  \
+    else if (p.per == 2) rope_directly(in, out, 0, 2, p);                                                    \
+    else rope_directly(in, out, 0, 1, p);                                                                    \
   }
 ROPE_DIRECTLY(2, 2)
 ROPE_DIRECTLY(2, 4)

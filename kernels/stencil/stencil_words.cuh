@@ -20,6 +20,7 @@ typedef struct WordsPlace {
   int64_t row, column; // a thread's first
   const char *x;
   char *y;
+  bool ends; // words around may be beyond the ends of the tensor
 } WordsPlace;
 
 INLINE int words_has(int radius, const StencilParams *p, int d) { return d <= (radius > 2 ? radius / 2 + 1 : radius) || d <= p->radius; }
@@ -41,6 +42,15 @@ INLINE uint32_t words_one(const char *at) {
   return u;
 }
 
+// The same near the ends of the tensor: no word that is not wholly x's is loaded. Of one that is so in part x's first or last element is.
+INLINE uint32_t words_near(const char *at, const StencilParams *p, int size) {
+  const char *from = (uint64_t)at < p->low ? (const char *)p->low : (uint64_t)at > p->high ? (const char *)p->high : at;
+  uint32_t u = words_one(from);
+  if (size == 2 && from > at) u = (uint32_t) * (const uint16_t *)p->x << 16;
+  if (size == 2 && from < at) u = *(const uint16_t *)p->last;
+  return u;
+}
+
 // Whether row i has a part in it.
 INLINE bool words_there(WordsShape s, const StencilParams *p, const WordsPlace &t, int i) {
   const int far = i < 0 ? -i : i >= STENCIL_WORD_ROWS ? i - STENCIL_WORD_ROWS + 1 : 0;
@@ -54,6 +64,11 @@ INLINE void words_load(WordsShape s, const StencilParams *p, const WordsPlace &t
   const char *at = t.x + i * (p->x_stride * s.size);
   bool odd = words_odd(s, p, i);
   if (odd) at -= 2;
+  if (s.edges && t.ends) {
+#pragma unroll
+    for (int q = 0; q <= count; q++) w[q] = words_near(at + 4 * (q - sides), p, s.size);
+    return;
+  }
 #pragma unroll
   for (int q = 0; q < count; q++) w[q] = words_one(at + 4 * (q - sides));
   if (odd) w[count] = words_one(at + 4 * (count - sides));
@@ -127,7 +142,7 @@ INLINE void words_add(WordsShape s, const StencilParams *p, int i, const float *
 
 INLINE void words_rows(WordsShape s, const StencilParams *p, const WordsPlace &t) {
   const int rows = STENCIL_WORD_ROWS, all = rows + 2 * s.radius;
-  const int ahead = s.radius == 1 ? all : 8; // rows whose loads are in flight
+  const int ahead = s.edges ? 6 : s.radius == 1 ? all : 8; // rows whose loads are in flight
   const int64_t y_step = p->y_stride * ((s.y_kind < 0 ? p->y_kind : s.y_kind) == KIND_FP32 ? 4 : 2);
   uint32_t w[rows + 8][WORDS_OWN + 2 * 4 + 1];
   float sum[rows][4];
@@ -150,36 +165,8 @@ INLINE void words_rows(WordsShape s, const StencilParams *p, const WordsPlace &t
   }
 }
 
-// Results whose words around would not all be x's: one by one, all accesses checked, in the order of the others.
-INLINE float words_single(const StencilParams *p, int64_t row, int64_t column, int kind) {
-  int64_t i = row * p->x_stride + column;
-  float sum = 0;
-#pragma unroll 1
-  for (int d = p->radius; d > 0; d--)
-    if (row >= d) sum = fmaf(p->side[d - 1], load_one(p->x, i - d * p->x_stride, kind), sum);
-  sum = fmaf(p->centre, load_one(p->x, i, kind), sum);
-#pragma unroll 1
-  for (int d = 1; d <= p->radius; d++) {
-    if (column >= d) sum = fmaf(p->side[d - 1], load_one(p->x, i - d, kind), sum);
-    if (column + d < p->n) sum = fmaf(p->side[d - 1], load_one(p->x, i + d, kind), sum);
-  }
-#pragma unroll 1
-  for (int d = 1; d <= p->radius; d++)
-    if (row + d < p->m) sum = fmaf(p->side[d - 1], load_one(p->x, i + d * p->x_stride, kind), sum);
-  return sum;
-}
-
-INLINE void words_singly(const StencilParams *p, const WordsPlace &t, int columns, int kind) {
-#pragma unroll 1
-  for (int64_t row = t.row; row < min(t.row + STENCIL_WORD_ROWS, p->m); row++)
-#pragma unroll 1
-    for (int64_t column = t.column; column < min(t.column + columns, p->n); column++)
-      store_one(p->y, row * p->y_stride + column, p->y_kind, words_single(p, row, column, kind));
-}
-
 INLINE void words_of(int size, int radius, int kind, bool inside, const StencilParams *p, const WordsPlace &t) {
   if (p->y_kind == kind && inside) words_rows((WordsShape){size, radius, kind, kind, 0}, p, t);
-  else if (inside) words_rows((WordsShape){size, radius, kind, -1, 0}, p, t);
   else words_rows((WordsShape){size, radius, kind, -1, 1}, p, t);
 }
 
@@ -200,10 +187,7 @@ INLINE void stencil_words(int size, int radius, const StencilParams *p) {
   // What is read lies between these; both are elements from x's first on.
   int64_t low = max(t.row - radius, (int64_t)0) * p->x_stride + t.column - around;
   int64_t high = min(t.row + rows - 1 + radius, p->m - 1) * p->x_stride + t.column + columns + around;
-  if (low < 0 || high > (p->m - 1) * p->x_stride + p->n) {
-    words_singly(p, t, columns, kind);
-    return;
-  }
+  t.ends = low < 0 || high > (p->m - 1) * p->x_stride + p->n;
   bool inside = t.row >= radius && t.row + rows + radius <= p->m && t.column >= around && t.column + columns + around <= p->n;
   inside = __all_sync(__activemask(), inside);
   if (size == 4) words_of(size, radius, KIND_FP32, inside, p, t);

@@ -197,8 +197,9 @@ static void plan_direct(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   p->turns = a->interleaved ? p->half : p->half / p->per;
   p->head = elementwise_divider(
       (uint64_t)(p->turns + (a->interleaved ? ops_ceil_div(rest, 2) : ops_ceil_div(rest, 2 * p->per))));
-  p->groups = elementwise_divider((uint64_t)ops_ceil_div(a->h, ROPE_DIRECT));
-  p->items = p->head.by * p->groups.by * (uint64_t)a->t;
+  p->few = a->h <= 2 * ROPE_FEW;
+  p->groups = elementwise_divider((uint64_t)ops_ceil_div(a->h, p->few ? ROPE_FEW : ROPE_MANY));
+  p->items = p->head.by * p->groups.by * (uint64_t)(p->few ? ops_ceil_div(a->t, ROPE_TOKENS) : a->t);
   if (p->items <= ELEMENTWISE_SMALL) {
     p->head32 = elementwise_divider32((uint32_t)p->head.by);
     p->groups32 = elementwise_divider32((uint32_t)p->groups.by);

@@ -219,14 +219,14 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   bool walks = !flat && (size == 2 ? a->radius > (wide ? 4 : 2) && plan_tensor(ctx, a, &t, &walk)
                                    : wide && a->radius > 4 && plan_fp32(ctx, a, &t, &walk));
   const char *force = getenv("SOL_S");
-  bool words = !flat && a->radius <= 4 && force && (*force == 'a' || !wide);
+  bool words = !flat && a->radius <= 4 && a->m * a->n >= 16 && force && (*force == 'a' || !wide);
   if (!words && walks && ops_has_kernel(ctx, &ops_stencil, walk.kernel))
     return ops_launch(ctx, &ops_stencil, &walk, stream);
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
   enum { MANY_ROWS = 64 };
   bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
-  bool dense = (odd || (narrow && a->radius <= 2)) && p.x_stride == a->n && p.y_stride == a->n;
+  bool dense = !words && (odd || (narrow && a->radius <= 2)) && p.x_stride == a->n && p.y_stride == a->n;
   // Where tensor cores cannot be used, larger radii of 2-byte elements have one kernel for all rows.
   if (size == 2 && a->radius > 2) narrow = false;
   if (a->radius > 4) wide = false;
@@ -256,6 +256,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     }
     p.across = (uint32_t)best, p.over = (uint32_t)(UINT32_MAX / best + 1);
     p.y_unit = ops_align(a->y, p.y_stride * out, a->m);
+    p.low = ((uint64_t)(uintptr_t)a->x + 3) & ~(uint64_t)3;
+    uint64_t end = (uint64_t)(uintptr_t)a->x + (uint64_t)(((a->m - 1) * p.x_stride + a->n) * size);
+    p.high = (end & ~(uint64_t)3) - 4, p.last = end - (uint64_t)size;
     p.strips = (uint64_t)ops_ceil_div(groups, best);
     blocks = p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, STENCIL_THREADS / best * STENCIL_WORD_ROWS);
   } else if (narrow) {

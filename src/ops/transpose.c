@@ -12,7 +12,8 @@ typedef enum Kind {
   FEW_ROWS,
   FEW_COLUMNS,
   GATHER,
-  SHIFT
+  SHIFT,
+  CHUNKS
 } Kind; // PLAIN: ODD, where there are few tiles
 typedef struct Tile {
   int size;
@@ -29,6 +30,7 @@ typedef struct Tile {
 #define KEPT_FEW_COLUMNS(size, tall) (tall)
 #define KEPT_GATHER                  KEPT_ODD
 #define KEPT_SHIFT                   KEPT_ODD
+#define KEPT_CHUNKS                  KEPT_ODD
 static const Tile tiles[] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   {size, kind, KEPT_##kind(size, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
@@ -117,7 +119,7 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Rows of x that tiles have to cover. Where rows are not aligned, those of y start at different places in a
 // tile.
 static int64_t reach(const SolTranspose *a, const Tile *t) {
-  return a->m + (t->kind == ODD || t->kind == GATHER || t->kind == SHIFT ? TRANSPOSE_SLACK(t->size) - 1 : 0);
+  return a->m + (t->kind == ODD || t->kind == GATHER || t->kind == SHIFT || t->kind == CHUNKS ? TRANSPOSE_SLACK(t->size) - 1 : 0);
 }
 
 // How many places for elements the tiles have, by element.
@@ -269,7 +271,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   int kernel = pick(&a);
   const char *force = getenv("SOL_T");
   if (force && tiles[kernel].kind != WIDE && tiles[kernel].kind != DIRECT && size_of(&a) < 8 && a.m >= 64 && a.n >= 64)
-    kernel = find_kind(size_of(&a), SHIFT) + (*force == 't' && size_of(&a) == 2);
+    kernel = *force == 'c' ? find_kind(size_of(&a), CHUNKS) : find_kind(size_of(&a), SHIFT) + (*force == 't' && size_of(&a) == 2);
   const Tile *t = &tiles[kernel];
   int64_t tall = t->tall ? t->tall : a.m, wide = t->wide ? t->wide : a.n, columns; // 0: no tiles
   if (t->kind == GATHER) wide = gather_wide(&a, t);
