@@ -39,6 +39,10 @@ INLINE void chunks_in(TransposeShape s, const TransposeParams *p, TransposePlace
       }
     }
   }
+  // Cells of 16 bytes that results are cut out of have a column's last element and the first of the next between them, and the column before the
+  // tile's: those are written, too.
+  for (int k = threadIdx.x; k < (TRANSPOSE_CHUNKS + 1) * per; k += s.threads) store_bits(tile + k * pitch + s.tall * s.size, 0, s.size);
+  for (int k = 0; k < turns && c == 0 && shift == 0; k++) store_bits(tile + (per - 1) * pitch + (row + k * step) * s.size, 0, s.size);
   char *to = tile + (first + per) * pitch + row * s.size;
 #pragma unroll
   for (int k = 0; k < turns; k++) {

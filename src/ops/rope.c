@@ -187,7 +187,7 @@ static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
 
 // Straight from memory, whatever the width of heads and wherever they start.
 static void plan_direct(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  int64_t in = ops_size(a->dtype), out = ops_size(out_of(a)), weight = ops_size(weight_of(a));
+  int in = ops_size(a->dtype), out = ops_size(out_of(a)), weight = ops_size(weight_of(a));
   int64_t places = a->d | (a->interleaved ? 0 : p->half), rest = a->d - rotary_of(a);
   bool two = places % 2 == 0 && elementwise_aligned(a->x, p->x_stride * in, 2 * in) &&
              elementwise_aligned(a->y, p->y_stride * out, 2 * out) &&
