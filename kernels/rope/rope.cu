@@ -177,20 +177,26 @@ INLINE void rope_direct(RopeDirect r, const RopeParams &p) {
   int64_t first = unit * (r.neighbours ? 2 : per), apart = r.neighbours ? 1 : p.half;
   if (!turns && !r.neighbours) first += p.half, apart = ((int64_t)p.head.by - p.turns) * per;
   bool second = sides == 2 && first + apart < p.d;
+  const bool joined = in == 2 && out == 2 && per == 2 && sides == 2 && p.joined; // heads of both sides of two pairs, no more
   int64_t place = head * p.d + first, step = (int64_t)p.groups.by * p.d;
   const char *x = (const char *)p.x + (token * p.x_stride + place) * in;
   char *y = (char *)p.y + (token * p.y_stride + place) * out;
   int heads = (int)min((int64_t)r.heads, (p.heads - head + (int64_t)p.groups.by - 1) / (int64_t)p.groups.by), tokens = (int)min((int64_t)r.tokens, p.last + 1 - token);
   begin_kernel();
   if (i >= p.items) return;
-  int64_t row[4];
-  uint32_t raw[8][2][2], c[4][2], s[4][2];
+  int64_t row[ROPE_TOKENS];
+  uint32_t raw[ROPE_MANY][2][2], c[ROPE_TOKENS][2], s[ROPE_TOKENS][2];
 #pragma unroll
   for (int k = 0; k < r.tokens; k++) row[k] = turns && k < tokens ? rope_row(p, token + k) : -1;
 #pragma unroll
   for (int k = 0; k < slots; k++) {
     const char *from = x + (k / r.heads * p.x_stride + k % r.heads * step) * in;
     if (k / r.heads >= tokens || k % r.heads >= heads) continue;
+    if (joined) {
+      uint2 both = *(const uint2 *)from;
+      raw[k][0][0] = both.x, raw[k][1][0] = both.y;
+      continue;
+    }
     direct_load(from, per * in, raw[k][0]);
     if (second) direct_load(from + apart * in, per * in, raw[k][1]);
   }
@@ -219,6 +225,10 @@ INLINE void rope_direct(RopeDirect r, const RopeParams &p) {
       g = make_float2(turn_b(a.x, b.x, cosine.x, sine.x), turn_b(a.y, b.y, cosine.y, sine.y));
     }
     char *to = y + (t * p.y_stride + k % r.heads * step) * out;
+    if (joined) {
+      *(uint2 *)to = make_uint2(narrow2(f.x, f.y, r.y_kind), narrow2(g.x, g.y, r.y_kind));
+      continue;
+    }
     direct_store(to, per, out, r.y_kind, f);
     if (second) direct_store(to + apart * out, per, out, r.y_kind, g);
   }
@@ -411,7 +421,7 @@ INLINE void rope_directly(int in, int out, int neighbours, int per, const RopePa
 }
 
 #define ROPE_DIRECTLY(in, out)                                                                               \
-  KERNEL __launch_bounds__(ROPE_THREADS, (in) == 4 ? 6 : 8) sol_rope_direct_##in##_##out(const __grid_constant__ RopeParams p) { \
+  KERNEL __launch_bounds__(ROPE_THREADS, 10) sol_rope_direct_##in##_##out(const __grid_constant__ RopeParams p) { \
     if (p.neighbours && p.per == 2) rope_directly(in, out, 1, 2, p);                                         \
     else if (p.neighbours) rope_directly(in, out, 1, 1, p);                                                  \
     else if (p.per == 2) rope_directly(in, out, 0, 2, p);                                                    \

@@ -36,9 +36,9 @@ typedef struct StencilParams {
       y_wide; // 1-D, STENCIL_DENSE: elements of x's first 16 bytes that are not x's; y can be stored as x is read
   int32_t radius;
   uint32_t ahead; // a block prefetches into L2 the part of x of the block that many further on; 0: none
-  uint32_t across, over; // STENCIL_WORDS: threads of a block next to each other; 2^32 by that, rounded up
+  uint32_t across, over;    // STENCIL_WORDS: threads of a block next to each other; 2^32 by that, rounded up
   uint64_t low, high, last; // the same: x's first and last whole word, and last element
-  int32_t y_unit;        // the same: bytes that all rows of y start at multiples of, up to 16
+  int32_t y_unit;           // the same: bytes that all rows of y start at multiples of, up to 16
   float centre, side[8];
 } StencilParams;
 

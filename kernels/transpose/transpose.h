@@ -26,7 +26,6 @@ typedef struct TransposeParams {
   uint32_t batches, tiles_n;
   int32_t span, pitch; // few rows or columns, gather: elements of a long row in a block, bytes of it in shared memory
   uint32_t ahead_m, ahead_n; // a block prefetches into L2 the tile this many tiles further on; none where both are 0
-  int32_t x_unit; // shift: bytes that all rows of x start at a multiple of, up to 16
 } TransposeParams;
 
 #endif

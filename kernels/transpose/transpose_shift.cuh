@@ -1,29 +1,11 @@
-// Shift: rows start anywhere, as in an odd tile (transpose.cuh), and are moved by vectors. A thread loads 16 bytes of a few rows, by accesses as
-// wide as all rows of x allow, and transposes them in registers, as in a wide tile. Of a row of y it stores 16 bytes where y is aligned: these lie
-// across two groups of 16 bytes of the tile in shared memory, and are cut out of both.
+// Shift: rows of x start on 16 bytes, those of y anywhere. A thread loads 16 bytes of a few rows and transposes them in registers, as in a
+// wide tile (transpose.cuh). Of a row of y it stores 16 bytes where y is aligned: these lie across two groups of 16 bytes of the tile in shared
+// memory, and are cut out of both. As in an odd tile, what is stored of a row of y starts with a sector, and a few rows of x more are loaded.
 #ifndef SOL_KERNELS_TRANSPOSE_SHIFT_CUH
 #define SOL_KERNELS_TRANSPOSE_SHIFT_CUH
 
 #include "elementwise.cuh"
 #include "transpose.cuh"
-
-// 16 bytes at a multiple of `unit`, a literal.
-INLINE Vec shift_load(const char *from, int unit) {
-  Vec v;
-  if (unit == 16) v.v = *(const uint4 *)from;
-#pragma unroll
-  for (int i = 0; i < 16 && unit < 16; i += unit) {
-    if (unit == 8) *(uint2 *)(v.b + i) = *(const uint2 *)(from + i);
-    else move_one(v.b + i, from + i, unit);
-  }
-  return v;
-}
-
-// `count` rows from row `first` of the tile on. Those that there are not are others' again: they are not stored.
-INLINE void shift_rows(const TransposeParams *p, const char *from, int first, int low, int high, int count, int unit, Vec *v) {
-#pragma unroll
-  for (int i = 0; i < count; i++) v[i] = shift_load(from + min(max(first + i, low), high - 1) * p->x_stride, unit);
-}
 
 INLINE void shift_in(TransposeShape s, const TransposeParams *p, TransposePlace at, int slack, int low, int high, char *tile) {
   const int per = 16 / s.size, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -33,12 +15,10 @@ INLINE void shift_in(TransposeShape s, const TransposeParams *p, TransposePlace 
   int64_t left = p->n - at.j - c * per;
   const char *from = at.x - slack * p->x_stride + c * 16; // in the tile's first row
   Vec v[16];
+  // A row that there is not is another again: it is not stored.
   if (left >= per) {
-    if (p->x_unit == 16) shift_rows(p, from, r, low, high, s.rows, 16, v);
-    else if (p->x_unit == 8) shift_rows(p, from, r, low, high, s.rows, 8, v);
-    else if (p->x_unit == 4 || s.size == 4) shift_rows(p, from, r, low, high, s.rows, 4, v);
-    else if (p->x_unit == 2 || s.size == 2) shift_rows(p, from, r, low, high, s.rows, 2, v);
-    else shift_rows(p, from, r, low, high, s.rows, 1, v);
+#pragma unroll
+    for (int i = 0; i < s.rows; i++) v[i].v = *(const uint4 *)(from + min(max(r + i, low), high - 1) * p->x_stride);
   } else if (left > 0) {
 #pragma unroll
     for (int i = 0; i < s.rows; i++) {

@@ -1,14 +1,13 @@
 // Rotary position embedding
 #include "kernels/rope/rope.h"
-#include <stdlib.h>
 #include "base/error.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/tile.h"
+#include <stdlib.h>
 
 enum {
-#define ROPE(in, out)                                                                                        \
-  KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
+#define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
   KERNEL_WORDS_2_2,
   KERNEL_WORDS_2_4,
@@ -21,8 +20,7 @@ enum {
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define ROPE(in, out)                                                                                        \
-  "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out,
+#define ROPE(in, out) "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
     "sol_rope_words_2_2",  "sol_rope_words_2_4",  "sol_rope_words_4_2",  "sol_rope_words_4_4",
     "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2", "sol_rope_direct_4_4"};
@@ -194,10 +192,13 @@ static void plan_direct(const SolRope *a, RopeParams *p, OpsLaunch *l) {
              (a->interleaved ||
               (elementwise_aligned(a->cos, 0, 2 * weight) && elementwise_aligned(a->sin, 0, 2 * weight)));
   p->per = two ? 2 : 1;
+  p->joined = a->d == 4 && p->half == 2 && in == 2 && out == 2 && !a->interleaved &&
+              elementwise_aligned(a->x, p->x_stride * in, 8) &&
+              elementwise_aligned(a->y, p->y_stride * out, 8);
   p->turns = a->interleaved ? p->half : p->half / p->per;
   p->head = elementwise_divider(
       (uint64_t)(p->turns + (a->interleaved ? ops_ceil_div(rest, 2) : ops_ceil_div(rest, 2 * p->per))));
-  p->few = a->h <= 2 * ROPE_FEW;
+  p->few = a->h == ROPE_FEW || p->joined;
   p->groups = elementwise_divider((uint64_t)ops_ceil_div(a->h, p->few ? ROPE_FEW : ROPE_MANY));
   p->items = p->head.by * p->groups.by * (uint64_t)(p->few ? ops_ceil_div(a->t, ROPE_TOKENS) : a->t);
   if (p->items <= ELEMENTWISE_SMALL) {
@@ -276,8 +277,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.ahead = (uint32_t)(AHEAD / (a->h * a->d * in));
   if (is_wide(a, &p, elementwise_chunk(a->dtype, out_of(a)), in, out))
     l.kernel = plan_wide(a, &p, &l);
-  else if ((getenv("SOL_ROPE") && *getenv("SOL_ROPE") == 'd') || !plan_tile(ctx, a, &p, &l))
+  else {
     plan_direct(a, &p, &l);
+    // Single elements of 2 bytes are too little for an access: shared memory is faster, where it holds a head.
+    bool single = p.per == 1 && in == 2 && out == 2;
+    if (getenv("SOL_OLD") || single) plan_tile(ctx, a, &p, &l);
+  }
   return ops_launch(ctx, &ops_rope, &l, stream);
 }
 
