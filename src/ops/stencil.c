@@ -240,7 +240,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
   enum { MANY_ROWS = 64 };
-  bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
+  bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS && !getenv("SOL_W");
   bool dense = (odd || (narrow && a->radius <= 2)) && p.x_stride == a->n && p.y_stride == a->n;
   bool words = !flat && !narrow && !wide && !dense && size == 2 && a->radius == 1;
   // Where tensor cores cannot be used, larger radii of 2-byte elements have one kernel for all rows.
