@@ -177,7 +177,6 @@ INLINE void rope_direct(RopeDirect r, const RopeParams &p) {
   int64_t first = unit * (r.neighbours ? 2 : per), apart = r.neighbours ? 1 : p.half;
   if (!turns && !r.neighbours) first += p.half, apart = ((int64_t)p.head.by - p.turns) * per;
   bool second = sides == 2 && first + apart < p.d;
-  const bool joined = in == 2 && out == 2 && per == 2 && sides == 2 && p.joined; // heads of both sides of two pairs, no more
   int64_t place = head * p.d + first, step = (int64_t)p.groups.by * p.d;
   const char *x = (const char *)p.x + (token * p.x_stride + place) * in;
   char *y = (char *)p.y + (token * p.y_stride + place) * out;
@@ -192,11 +191,6 @@ INLINE void rope_direct(RopeDirect r, const RopeParams &p) {
   for (int k = 0; k < slots; k++) {
     const char *from = x + (k / r.heads * p.x_stride + k % r.heads * step) * in;
     if (k / r.heads >= tokens || k % r.heads >= heads) continue;
-    if (joined) {
-      uint2 both = *(const uint2 *)from;
-      raw[k][0][0] = both.x, raw[k][1][0] = both.y;
-      continue;
-    }
     direct_load(from, per * in, raw[k][0]);
     if (second) direct_load(from + apart * in, per * in, raw[k][1]);
   }
@@ -225,10 +219,6 @@ INLINE void rope_direct(RopeDirect r, const RopeParams &p) {
       g = make_float2(turn_b(a.x, b.x, cosine.x, sine.x), turn_b(a.y, b.y, cosine.y, sine.y));
     }
     char *to = y + (t * p.y_stride + k % r.heads * step) * out;
-    if (joined) {
-      *(uint2 *)to = make_uint2(narrow2(f.x, f.y, r.y_kind), narrow2(g.x, g.y, r.y_kind));
-      continue;
-    }
     direct_store(to, per, out, r.y_kind, f);
     if (second) direct_store(to + apart * out, per, out, r.y_kind, g);
   }

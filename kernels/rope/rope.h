@@ -34,7 +34,6 @@ typedef struct RopeParams {
   int32_t x_unit, y_unit; // bytes that all places in shared memory where pairs start are multiples of
   int32_t neighbours;     // pairs are neighbours
   int32_t few;            // straight from memory: a thread has ROPE_FEW heads of ROPE_TOKENS tokens
-  int32_t joined;         // the same: heads are four elements of 2 bytes, on 8 bytes
   int32_t per;            // straight from memory: elements of an access
   int32_t lanes;          // by words: threads with the same unit of a token, which share its heads
 } RopeParams;

@@ -7,7 +7,6 @@
 #include "stencil.h"
 #include "stencil_tensor.cuh"
 #include "stencil_walk.cuh"
-#include "stencil_words.cuh"
 
 // Constants of a kernel, as literals.
 typedef struct StencilShape {
@@ -388,15 +387,14 @@ INLINE void stencil_of(StencilShape s, const StencilParams *p, int kind) {
 INLINE void stencil(StencilShape s, const StencilParams *p) {
   let_successor_start();
   wait_for_predecessor();
-  if (s.layout == STENCIL_WORDS) stencil_words(s.size, s.radius, p);
-  else if (s.size == 4) stencil_of(s, p, KIND_FP32);
+  if (s.size == 4) stencil_of(s, p, KIND_FP32);
   else if (p->x_kind == KIND_FP16) stencil_of(s, p, KIND_FP16);
   else stencil_of(s, p, KIND_BF16);
 }
 
 // Blocks on an SM that registers are to allow.
 #define STENCIL_BLOCKS(radius, rows, layout)                                                                              \
-  ((layout) == STENCIL_WORDS ? ((radius) == 1 ? 3 : 2) : (layout) == STENCIL_DENSE ? ((radius) <= 2 ? 4 : (radius) <= 4 ? 3 : 2) : (radius) == 1 || !(rows) ? 4 : (radius) <= 4 ? 3 : 2)
+  ((layout) == STENCIL_DENSE ? ((radius) <= 2 ? 4 : (radius) <= 4 ? 3 : 2) : (radius) == 1 || !(rows) ? 4 : (radius) <= 4 ? 3 : 2)
 #define STENCIL_OF_THREAD(size, layout) \
   ((layout) == STENCIL_ANY ? STENCIL_COLUMNS : (layout) == STENCIL_NARROW ? 1 : 16 / (size))
 #define STENCIL(name, size, radius, rows, layout)                                                                         \

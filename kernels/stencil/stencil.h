@@ -6,7 +6,6 @@ enum {
   STENCIL_THREADS = 256, // eight warps, below each other where there are rows for all of them
   STENCIL_COLUMNS = 4,   // of a thread where rows are not whole vectors
   STENCIL_SHORT = 64,    // the longest row that STENCIL_NARROW takes
-  STENCIL_WORD_ROWS = 8, // of a thread that reads words
   WALK_ROWS = 16,        // of a stage
   TENSOR_COLUMNS = 16,   // that a warp computes at once with tensor cores
   TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
@@ -21,7 +20,6 @@ typedef enum StencilLayout { // of a thread's columns
   STENCIL_NARROW, // one, and the next thread has the next one, of the rows below at the end of a row
   STENCIL_DENSE,  // one vector of x as one long row: rows are short and follow each other without a gap
   STENCIL_FLAT,   // one vector of the only row
-  STENCIL_WORDS,  // two words of rows that start anywhere
   STENCIL_WALK    // of blocks that walk down strips: StencilWalkParams
 } StencilLayout;
 
@@ -36,9 +34,6 @@ typedef struct StencilParams {
       y_wide; // 1-D, STENCIL_DENSE: elements of x's first 16 bytes that are not x's; y can be stored as x is read
   int32_t radius;
   uint32_t ahead; // a block prefetches into L2 the part of x of the block that many further on; 0: none
-  uint32_t across, over;    // STENCIL_WORDS: threads of a block next to each other; 2^32 by that, rounded up
-  uint64_t low, high, last; // the same: x's first and last whole word, and last element
-  int32_t y_unit;           // the same: bytes that all rows of y start at multiples of, up to 16
   float centre, side[8];
 } StencilParams;
 

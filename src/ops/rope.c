@@ -4,7 +4,6 @@
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/tile.h"
-#include <stdlib.h>
 
 enum {
 #define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
@@ -192,13 +191,10 @@ static void plan_direct(const SolRope *a, RopeParams *p, OpsLaunch *l) {
              (a->interleaved ||
               (elementwise_aligned(a->cos, 0, 2 * weight) && elementwise_aligned(a->sin, 0, 2 * weight)));
   p->per = two ? 2 : 1;
-  p->joined = a->d == 4 && p->half == 2 && in == 2 && out == 2 && !a->interleaved &&
-              elementwise_aligned(a->x, p->x_stride * in, 8) &&
-              elementwise_aligned(a->y, p->y_stride * out, 8);
   p->turns = a->interleaved ? p->half : p->half / p->per;
   p->head = elementwise_divider(
       (uint64_t)(p->turns + (a->interleaved ? ops_ceil_div(rest, 2) : ops_ceil_div(rest, 2 * p->per))));
-  p->few = a->h == ROPE_FEW || p->joined;
+  p->few = a->h == ROPE_FEW;
   p->groups = elementwise_divider((uint64_t)ops_ceil_div(a->h, p->few ? ROPE_FEW : ROPE_MANY));
   p->items = p->head.by * p->groups.by * (uint64_t)(p->few ? ops_ceil_div(a->t, ROPE_TOKENS) : a->t);
   if (p->items <= ELEMENTWISE_SMALL) {
@@ -281,7 +277,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     plan_direct(a, &p, &l);
     // Single elements of 2 bytes are too little for an access: shared memory is faster, where it holds a head.
     bool single = p.per == 1 && in == 2 && out == 2;
-    if (getenv("SOL_OLD") || single) plan_tile(ctx, a, &p, &l);
+    if (single) plan_tile(ctx, a, &p, &l);
   }
   return ops_launch(ctx, &ops_rope, &l, stream);
 }

@@ -181,23 +181,6 @@ static bool plan_fp32(const SolContext *ctx, const SolStencil *a, StencilWalkPar
   return true;
 }
 
-// Words: as many threads of a block next to each other as leave the fewest without work.
-static void plan_words(const SolStencil *a, StencilParams *p) {
-  enum { OWN = 8, LEAST = 16 }; // bytes of a thread, of each row; threads, for whole lines
-  int size = ops_size(a->dtype), out = ops_size(out_of(a));
-  int64_t groups = ops_ceil_div(a->n * size, OWN), rows = ops_ceil_div(a->m, STENCIL_WORD_ROWS), best = 0;
-  for (int64_t across = cpu_min(groups, LEAST); across <= cpu_min(groups, STENCIL_THREADS); across++) {
-    uint64_t tiles = (uint64_t)(ops_ceil_div(groups, across) * ops_ceil_div(rows, STENCIL_THREADS / across));
-    if (!best || tiles < p->tiles) best = across, p->tiles = tiles;
-  }
-  p->across = (uint32_t)best, p->over = (uint32_t)(UINT32_MAX / best + 1);
-  p->strips = (uint64_t)ops_ceil_div(groups, best);
-  p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
-  p->low = ((uint64_t)(uintptr_t)a->x + 3) & ~(uint64_t)3;
-  uint64_t end = (uint64_t)(uintptr_t)a->x + (uint64_t)(((a->m - 1) * p->x_stride + a->n) * size);
-  p->high = (end & ~(uint64_t)3) - 4, p->last = end - (uint64_t)size;
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolStencil *a = args;
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), per = 16 / size, kernel = 0;
@@ -240,14 +223,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
   enum { MANY_ROWS = 64 };
-  bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS && !getenv("SOL_W");
+  bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
   bool dense = (odd || (narrow && a->radius <= 2)) && p.x_stride == a->n && p.y_stride == a->n;
-  bool words = !flat && !narrow && !wide && !dense && size == 2 && a->radius == 1;
   // Where tensor cores cannot be used, larger radii of 2-byte elements have one kernel for all rows.
   if (size == 2 && a->radius > 2) narrow = false;
   if (a->radius > 4) wide = false;
   StencilLayout layout = flat     ? STENCIL_FLAT
-                         : words  ? STENCIL_WORDS
                          : dense  ? STENCIL_DENSE
                          : narrow ? STENCIL_NARROW
                          : wide   ? STENCIL_WIDE
@@ -261,9 +242,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     p.y_wide = ((uintptr_t)a->y - (uintptr_t)(p.head * out)) % (uintptr_t)vector == 0;
     p.strips = (uint64_t)ops_ceil_div(a->m * a->n + p.head, (int64_t)per * STENCIL_THREADS);
     blocks = p.tiles = p.strips;
-  } else if (words) {
-    plan_words(a, &p);
-    blocks = p.tiles;
   } else if (narrow) {
     p.tiles = (uint64_t)(a->n * ops_ceil_div(a->m, variants[kernel].rows));
     blocks = (uint64_t)ops_ceil_div((int64_t)p.tiles, STENCIL_THREADS);

@@ -2,7 +2,6 @@
 #include "kernels/transpose/transpose.h"
 #include "base/error.h"
 #include "ops/cpu.h"
-#include <stdlib.h>
 
 typedef enum Kind {
   WIDE,
@@ -214,7 +213,7 @@ static int pick_tile(const SolTranspose *a) {
         much(t, first) * waste(a, t) < much(&tiles[best], first) * waste(a, &tiles[best]))
       best = i;
   }
-  return size <= 2 && tiles[best].kind == ODD && !getenv("SOL_OLD") ? by_vectors(a, best) : best;
+  return size <= 2 && tiles[best].kind == ODD ? by_vectors(a, best) : best;
 }
 
 // Instead of ODD for small elements: tiles that are moved by 16 bytes, unless these are emptier. How much faster they are is measured, on an H200.
