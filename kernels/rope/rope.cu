@@ -2,7 +2,6 @@
 #include "rope.h"
 
 #include "elementwise.cuh"
-#include "pieces.cuh"
 #include "tile.cuh"
 
 // The row of the tables for a token; -1: it is not rotated.
@@ -134,86 +133,94 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
   }
 }
 
-// Heads of any width at any address (pieces.cuh). A thread has two chunks of a head: both sides of the same pairs, or two of
-// neighbours or of what is only copied, as far apart as a warp's accesses stay next to each other. A run is what the chunks of
-// consecutive threads make together.
-typedef struct RopeRun {
-  int64_t first, left; // of the head's columns: the chunk's first, and how many the run still has from there on
-} RopeRun;
+// Heads of any width at any address, straight from memory: an access has as many elements, one or two, as all places are multiples
+// of. Neighbouring threads have neighbouring accesses, then the next head's, then the next token's.
 
-INLINE RopeRun rope_run(int64_t begin, int64_t end, int64_t item, int per) {
-  RopeRun r;
-  r.first = begin + item * per;
-  r.left = end - r.first;
-  return r;
+INLINE void direct_load(const char *at, int bytes, uint32_t *w) {
+  if (bytes == 2) w[0] = *(const uint16_t *)at;
+  else load_aligned(at, bytes / 4, 0, w);
 }
 
-// The two runs of the part from `begin` to `end`, of `items` chunks each.
-INLINE void rope_runs(int64_t begin, int64_t end, int64_t items, int64_t item, int per, RopeRun *r) {
-  int64_t middle = min(begin + items * per, end);
-  r[0] = rope_run(begin, middle, item, per);
-  r[1] = rope_run(middle, end, item, per);
+INLINE void direct_table(const void *table, int64_t at, int count, int size, uint32_t *w) {
+  const char *from = (const char *)table + at * size;
+  if (count * size == 2) w[0] = __ldg((const uint16_t *)from);
+  else load_aligned(from, count * size / 4, 1, w);
 }
 
-INLINE void rope_any(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
-  const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, tables = neighbours ? 2 : 1;
-  uint64_t i = thread_index(), head = divide(i, p.head), token = divide(head, p.groups);
-  int64_t item = (int64_t)(i - head * p.head.by), skip = (int64_t)(head - token * p.groups.by) * p.d, rest = 2 * p.half;
-  bool turns = item < p.turns;
-  int lane = threadIdx.x % 32;
-  RopeRun r[2];
-  Raw raw[2];
-  Weights c[2], s[2];
-  float f[2][8], cosines[8], sines[8];
-  uint32_t w[4];
-  if (!turns) {
-    item -= p.turns;
-    rope_runs(rest, p.d, (int64_t)p.head.by - p.turns, item, per, r);
-  } else if (neighbours) {
-    rope_runs(0, rest, p.turns, item, per, r);
-  } else {
-    r[0] = rope_run(0, p.half, item, per);
-    r[1] = rope_run(p.half, rest, item, per);
-  }
-  const char *x = (const char *)p.x + ((int64_t)token * p.x_stride + skip) * in;
-  char *y = (char *)p.y + ((int64_t)token * p.y_stride + skip) * out;
-  Extent extent = {(const char *)p.x, (const char *)p.x + (p.last * p.x_stride + p.heads * p.d) * in};
+INLINE float2 direct_floats(const uint32_t *w, int size, int kind) {
+  return size == 4 ? make_float2(__uint_as_float(w[0]), __uint_as_float(w[1])) : widen2(w[0], kind);
+}
+
+INLINE void direct_store(char *at, int count, int out, int kind, float2 f) {
+  if (count == 1) store_one(at, 0, kind, f.x);
+  else if (out == 4) *(float2 *)at = f;
+  else *(uint32_t *)at = narrow2(f.x, f.y, kind);
+}
+
+// A thread's work: `per` elements an access; the same pairs of `heads` heads, whose cosines and sines it reads once, of `tokens` tokens.
+// Few heads leave little to load for a token: then a thread has several tokens.
+typedef struct RopeDirect {
+  int in, out, weight;   // bytes
+  int neighbours, per;
+  int tokens, heads;
+  int kind, y_kind;
+} RopeDirect;
+
+INLINE void rope_direct(RopeDirect r, const RopeParams &p) {
+  const int in = r.in, out = r.out, per = r.per, sides = r.neighbours && per == 2 ? 1 : 2, count = r.neighbours ? 1 : per, slots = r.tokens * r.heads;
+  uint64_t i = thread_index(), group, few;
+  if (p.head32.by) group = divide32((uint32_t)i, p.head32), few = divide32((uint32_t)group, p.groups32);
+  else group = divide(i, p.head), few = divide(group, p.groups);
+  int64_t unit = (int64_t)(i - group * p.head.by), head = (int64_t)(group - few * p.groups.by), token = (int64_t)few * r.tokens;
+  bool turns = unit < p.turns;
+  // Of two accesses that are only copied the second is as far on as there are such units.
+  int64_t first = unit * (r.neighbours ? 2 : per), apart = r.neighbours ? 1 : p.half;
+  if (!turns && !r.neighbours) first += p.half, apart = ((int64_t)p.head.by - p.turns) * per;
+  bool second = sides == 2 && first + apart < p.d;
+  int64_t place = head * p.d + first, step = (int64_t)p.groups.by * p.d;
+  const char *x = (const char *)p.x + (token * p.x_stride + place) * in;
+  char *y = (char *)p.y + (token * p.y_stride + place) * out;
+  int heads = (int)min((int64_t)r.heads, (p.heads - head + (int64_t)p.groups.by - 1) / (int64_t)p.groups.by), tokens = (int)min((int64_t)r.tokens, p.last + 1 - token);
   begin_kernel();
-  int64_t row = turns && i < p.items ? rope_row(p, token) : -1;
-  if (i >= p.items) r[0].left = r[1].left = 0;
+  if (i >= p.items) return;
+  int64_t row[ROPE_TOKENS];
+  uint32_t raw[ROPE_MANY][2][2], c[ROPE_TOKENS][2], s[ROPE_TOKENS][2];
 #pragma unroll
-  for (int k = 0; k < 2; k++) {
-    Chunk chunk = {0, r[k].first, r[k].left >= per};
-    if (r[k].left > 0) load_chunk(extent, x, chunk, p.d, per, in, &raw[k]);
+  for (int k = 0; k < r.tokens; k++) row[k] = turns && k < tokens ? rope_row(p, token + k) : -1;
+#pragma unroll
+  for (int k = 0; k < slots; k++) {
+    const char *from = x + (k / r.heads * p.x_stride + k % r.heads * step) * in;
+    if (k / r.heads >= tokens || k % r.heads >= heads) continue;
+    direct_load(from, per * in, raw[k][0]);
+    if (second) direct_load(from + apart * in, per * in, raw[k][1]);
   }
 #pragma unroll
-  for (int k = 0; k < tables; k++) {
-    int64_t at = row * p.half + (neighbours ? r[k].first / 2 : r[k].first);
-    if (row < 0 || r[k].left <= 0) continue;
-    load_weights_at(p.cos, p.rows * p.half, at, count, weight_kind, &c[k]);
-    load_weights_at(p.sin, p.rows * p.half, at, count, weight_kind, &s[k]);
+  for (int k = 0; k < r.tokens; k++) {
+    if (row[k] < 0) continue;
+    direct_table(p.cos, row[k] * p.half + unit * count, count, r.weight, c[k]);
+    direct_table(p.sin, row[k] * p.half + unit * count, count, r.weight, s[k]);
   }
-  bool asks = p.ahead && !skip && turns && token + p.ahead <= (uint64_t)p.last;
-  if (asks) rope_ask(p, rope_row(p, token + p.ahead), (uint32_t)item, neighbours ? per : count, weight_kind);
+  const int line = 64 / r.weight / count; // units of half a line of the tables
+  if (turns && p.ahead && !head && unit % line == 0) {
 #pragma unroll
-  for (int k = 0; k < 2; k++) {
-    cut_chunk(&raw[k], per, in);
-    to_floats(raw[k].w, per, kind, f[k]);
-    if (row < 0 || !neighbours) continue;
-    widen_weights(count, weight_kind, &c[k], cosines);
-    widen_weights(count, weight_kind, &s[k], sines);
-    turn_neighbours(f[k], cosines, sines, count);
-  }
-  if (row >= 0 && !neighbours) {
-    widen_weights(count, weight_kind, &c[0], cosines);
-    widen_weights(count, weight_kind, &s[0], sines);
-    turn_halves(f[0], f[1], cosines, sines, count);
+    for (int k = 0; k < r.tokens; k++)
+      if (token + k + p.ahead <= p.last) rope_ask(p, rope_row(p, token + k + p.ahead), (uint32_t)unit, count, r.weight == 4 ? KIND_FP32 : KIND_BF16);
   }
 #pragma unroll
-  for (int k = 0; k < 2; k++) {
-    int bytes = r[k].left <= 0 ? 0 : r[k].left < per ? (int)r[k].left * out : per * out;
-    from_floats(f[k], per, y_kind, w);
-    give_piece(y + r[k].first * out, bytes, lane > 0 && item > 0, lane < 31 && r[k].left > per, per * out / 4, out, w);
+  for (int k = 0; k < slots; k++) {
+    const int t = k / r.heads;
+    if (t >= tokens || k % r.heads >= heads) continue;
+    float2 cosine = direct_floats(c[t], r.weight, p.weight_kind), sine = direct_floats(s[t], r.weight, p.weight_kind);
+    float2 a = direct_floats(raw[k][0], in, r.kind), b = direct_floats(raw[k][1], in, r.kind), f = a, g = b;
+    if (row[t] >= 0 && sides == 1) {
+      f = make_float2(turn_a(a.x, a.y, cosine.x, sine.x), turn_b(a.x, a.y, cosine.x, sine.x));
+    } else if (row[t] >= 0) {
+      f = make_float2(turn_a(a.x, b.x, cosine.x, sine.x), turn_a(a.y, b.y, cosine.y, sine.y));
+      g = make_float2(turn_b(a.x, b.x, cosine.x, sine.x), turn_b(a.y, b.y, cosine.y, sine.y));
+    }
+    char *to = y + (t * p.y_stride + k % r.heads * step) * out;
+    direct_store(to, per, out, r.y_kind, f);
+    if (second) direct_store(to + apart * out, per, out, r.y_kind, g);
   }
 }
 
@@ -375,9 +382,7 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
   }
 #define ROPE(in, out)                                                                                        \
   ROPE_KERNEL(, rope_chunks, in, out, 0, 12)                                                                 \
-  ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)                                                      \
-  ROPE_KERNEL(any_, rope_any, in, out, 0, 5)                                                   \
-  ROPE_KERNEL(any_neighbours_, rope_any, in, out, 1, 5)
+  ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)
 #include "rope.def"
 
 #define ROPE_WORDS(in, out)                                                                                  \
@@ -392,3 +397,27 @@ ROPE_WORDS(2, 2)
 ROPE_WORDS(2, 4)
 ROPE_WORDS(4, 2)
 ROPE_WORDS(4, 4)
+
+// Which of two 2-byte types x has matters after all loads: it is asked then. How wide an access is matters before.
+INLINE void rope_directly(int in, int out, int neighbours, int per, const RopeParams &p) {
+  const int kind = kind_of(in, p.x_kind), y_kind = kind_of(out, p.y_kind);
+  if (in == 4 || p.weight_kind == KIND_FP32) {
+    if (p.few) rope_direct((RopeDirect){in, out, 4, neighbours, per, ROPE_TOKENS, ROPE_FEW, kind, y_kind}, p);
+    else rope_direct((RopeDirect){in, out, 4, neighbours, per, 1, ROPE_MANY, kind, y_kind}, p);
+  } else {
+    if (p.few) rope_direct((RopeDirect){in, out, 2, neighbours, per, ROPE_TOKENS, ROPE_FEW, kind, y_kind}, p);
+    else rope_direct((RopeDirect){in, out, 2, neighbours, per, 1, ROPE_MANY, kind, y_kind}, p);
+  }
+}
+
+#define ROPE_DIRECTLY(in, out)                                                                               \
+  KERNEL __launch_bounds__(ROPE_THREADS, 10) sol_rope_direct_##in##_##out(const __grid_constant__ RopeParams p) { \
+    if (p.neighbours && p.per == 2) rope_directly(in, out, 1, 2, p);                                         \
+    else if (p.neighbours) rope_directly(in, out, 1, 1, p);                                                  \
+    else if (p.per == 2) rope_directly(in, out, 0, 2, p);                                                    \
+    else rope_directly(in, out, 0, 1, p);                                                                    \
+  }
+ROPE_DIRECTLY(2, 2)
+ROPE_DIRECTLY(2, 4)
+ROPE_DIRECTLY(4, 2)
+ROPE_DIRECTLY(4, 4)

@@ -9,6 +9,8 @@ enum {
   ROPE_HEADS = 1,
   ROPE_NEIGHBOURS = 2
 }; // wide kernels: of a block; heads that a thread takes
+// Straight from memory: heads that a thread takes at most, of one token, or of several.
+enum { ROPE_MANY = 4, ROPE_FEW = 1, ROPE_TOKENS = 2 };
 // By words: threads of a block, bytes of its shared memory.
 enum { ROPE_TILE_THREADS = 128, ROPE_TILE_BYTES = 24 << 10 };
 
@@ -31,6 +33,8 @@ typedef struct RopeParams {
   TileShape tile;         // rows are tokens, columns all elements of one
   int32_t x_unit, y_unit; // bytes that all places in shared memory where pairs start are multiples of
   int32_t neighbours;     // pairs are neighbours
+  int32_t few;            // straight from memory: a thread has ROPE_FEW heads of ROPE_TOKENS tokens
+  int32_t per;            // straight from memory: elements of an access
   int32_t lanes;          // by words: threads with the same unit of a token, which share its heads
 } RopeParams;
 

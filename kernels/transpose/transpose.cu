@@ -1,8 +1,12 @@
 // y[b][j][i] = x[b][i][j]
+#include "transpose_chunks.cuh"
 #include "transpose_gather.cuh"
 #include "transpose_narrow.cuh"
+#include "transpose_shift.cuh"
 
 #define TILE_WIDE(size, tall, wide)   __shared__ __align__(16) char tile[(tall) * (wide) * (size)]
+#define TILE_SHIFT                    TILE_WIDE
+#define TILE_CHUNKS(size, tall, wide) __shared__ __align__(16) char tile[CHUNKS_BYTES(size, tall)]
 #define TILE_ODD(size, tall, wide)                                                                           \
   static_assert((tall) % (shape.threads / 32) == 0 && ((tall)-TRANSPOSE_SLACK(size)) % 32 == 0, "whole rows and columns to a warp"); \
   __shared__ __align__(16) char tile[(tall) * TRANSPOSE_PITCH(size, wide)]
@@ -12,6 +16,8 @@
 #define TILE_FEW_COLUMNS(size, tall, wide) (void)0
 #define TILE_GATHER(size, tall, wide) (void)0
 #define BODY_WIDE(shape)              transpose_wide(shape, &p, tile)
+#define BODY_SHIFT(shape)             transpose_shift(shape, &p, tile)
+#define BODY_CHUNKS(shape)            transpose_chunks(shape, &p, tile)
 #define BODY_ODD(shape)               transpose_odd(shape, &p, TRANSPOSE_SLACK(shape.size), tile)
 #define BODY_PLAIN(shape)             transpose_odd(shape, &p, 0, tile)
 #define BODY_DIRECT(shape)            transpose_direct(shape, &p)

@@ -43,7 +43,7 @@ INLINE int transpose_place(TransposeShape s, const TransposeParams *p, Transpose
   at->y = (char *)p->y + at->j * p->y_stride + at->i * s.size + batch * p->y_batch;
   bool mine = batch < p->batches && column < p->tiles_n;
   if (mine && may_hint()) { // its lines, one a thread
-    int pieces = s.wide * s.size > 128 ? s.wide * s.size / 128 : 1;
+    int pieces = (s.wide * s.size + 127) / 128;
     for (int k = threadIdx.x; k < s.tall * pieces; k += s.threads) {
       int64_t i = k / pieces, j = k % pieces * (128 / s.size);
       if (at->i + i < p->m && at->j + j < p->n) prefetch_l2(at->x + i * p->x_stride + j * s.size);
@@ -60,7 +60,7 @@ INLINE void transpose_fetch(TransposeShape s, const TransposeParams *p, Transpos
   uint32_t down = blockIdx.x + p->ahead_m;
   int64_t j = p->ahead_n;
   if (down >= gridDim.x) down -= gridDim.x, j++;
-  int pieces = s.wide * s.size > 128 ? s.wide * s.size / 128 : 1;
+  int pieces = (s.wide * s.size + 127) / 128;
   int64_t i = (int64_t)down * s.tall + threadIdx.x / pieces;
   j = at.j + j * s.wide + threadIdx.x % pieces * (128 / s.size);
   if ((int)threadIdx.x < s.tall * pieces && i < p->m && j < p->n)

@@ -8,11 +8,13 @@
 #define TRANSPOSE_THREADS_WIDE(size, tall, wide, rows)   ((tall) / (rows) * (wide) * (size) / 16)
 #define TRANSPOSE_THREADS_ODD(size, tall, wide, rows)    ((tall) * (wide) / (rows))
 #define TRANSPOSE_THREADS_PLAIN                          TRANSPOSE_THREADS_ODD
+#define TRANSPOSE_THREADS_SHIFT                          TRANSPOSE_THREADS_WIDE
+#define TRANSPOSE_THREADS_CHUNKS(size, tall, wide, rows) (TRANSPOSE_CHUNKS * (tall) / (rows))
 #define TRANSPOSE_THREADS_DIRECT(size, tall, wide, rows) ((wide) / ((size) < 4 ? 4 / (size) : 1))
 #define TRANSPOSE_THREADS_FEW_ROWS(size, tall, wide, rows)    256
 #define TRANSPOSE_THREADS_FEW_COLUMNS(size, tall, wide, rows) 256
 #define TRANSPOSE_THREADS_GATHER(size, tall, wide, rows)      TRANSPOSE_GATHER_THREADS
-enum { TRANSPOSE_GATHER_THREADS = 256 };
+enum { TRANSPOSE_GATHER_THREADS = 256, TRANSPOSE_CHUNKS = 16 }; // chunks of a row that a tile loads
 
 // Blocks: x walks down the tiles of a column of tiles, so that neighbours write neighbouring pieces of y's rows;
 // y and z together count the columns of tiles, batch after batch.

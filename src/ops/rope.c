@@ -6,22 +6,23 @@
 #include "ops/tile.h"
 
 enum {
-#define ROPE(in, out)                                                                                        \
-  KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_ANY_##in##_##out,                              \
-      KERNEL_ANY_NEIGHBOURS_##in##_##out,
+#define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
   KERNEL_WORDS_2_2,
   KERNEL_WORDS_2_4,
   KERNEL_WORDS_4_2,
   KERNEL_WORDS_4_4,
+  KERNEL_DIRECT_2_2,
+  KERNEL_DIRECT_2_4,
+  KERNEL_DIRECT_4_2,
+  KERNEL_DIRECT_4_4,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define ROPE(in, out)                                                                                        \
-  "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_any_" #in "_" #out,               \
-      "sol_rope_any_neighbours_" #in "_" #out,
+#define ROPE(in, out) "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_words_2_2", "sol_rope_words_2_4", "sol_rope_words_4_2", "sol_rope_words_4_4"};
+    "sol_rope_words_2_2",  "sol_rope_words_2_4",  "sol_rope_words_4_2",  "sol_rope_words_4_4",
+    "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2", "sol_rope_direct_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -181,17 +182,30 @@ static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   return kernel_of(a) + (a->interleaved != 0);
 }
 
-// The same for heads of any width at any address: what is short of a chunk has a thread, too.
-static int plan_any(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = ops_ceil_div(a->d - rotary_of(a), per);
-  p->turns = a->interleaved ? (ops_ceil_div(rotary_of(a), per) + 1) / 2 : ops_ceil_div(p->half, per);
-  p->head = elementwise_divider((uint64_t)(p->turns + (rest + 1) / 2));
-  p->groups = elementwise_divider((uint64_t)a->h);
-  p->items = p->head.by * (uint64_t)a->h * (uint64_t)a->t;
+// Straight from memory, whatever the width of heads and wherever they start.
+static void plan_direct(const SolRope *a, RopeParams *p, OpsLaunch *l) {
+  int in = ops_size(a->dtype), out = ops_size(out_of(a)), weight = ops_size(weight_of(a));
+  int64_t places = a->d | (a->interleaved ? 0 : p->half), rest = a->d - rotary_of(a);
+  bool two = places % 2 == 0 && elementwise_aligned(a->x, p->x_stride * in, 2 * in) &&
+             elementwise_aligned(a->y, p->y_stride * out, 2 * out) &&
+             (a->interleaved ||
+              (elementwise_aligned(a->cos, 0, 2 * weight) && elementwise_aligned(a->sin, 0, 2 * weight)));
+  p->per = two ? 2 : 1;
+  p->turns = a->interleaved ? p->half : p->half / p->per;
+  p->head = elementwise_divider(
+      (uint64_t)(p->turns + (a->interleaved ? ops_ceil_div(rest, 2) : ops_ceil_div(rest, 2 * p->per))));
+  p->few = a->h == ROPE_FEW;
+  p->groups = elementwise_divider((uint64_t)ops_ceil_div(a->h, p->few ? ROPE_FEW : ROPE_MANY));
+  p->items = p->head.by * p->groups.by * (uint64_t)(p->few ? ops_ceil_div(a->t, ROPE_TOKENS) : a->t);
+  if (p->items <= ELEMENTWISE_SMALL) {
+    p->head32 = elementwise_divider32((uint32_t)p->head.by);
+    p->groups32 = elementwise_divider32((uint32_t)p->groups.by);
+  }
   p->last = a->t - 1;
+  p->neighbours = a->interleaved != 0;
   l->block = ROPE_THREADS;
+  l->kernel = KERNEL_DIRECT_2_2 + (in == 4 ? 2 : 0) + (out == 4);
   ops_grid(l->grid, p->items, l->block);
-  return kernel_of(a) + 2 + (a->interleaved != 0);
 }
 
 // By words: so many threads share a token's heads that these, of all tokens of a block, take the fewest turns. Each reads the tables.
@@ -259,8 +273,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.ahead = (uint32_t)(AHEAD / (a->h * a->d * in));
   if (is_wide(a, &p, elementwise_chunk(a->dtype, out_of(a)), in, out))
     l.kernel = plan_wide(a, &p, &l);
-  else if (!plan_tile(ctx, a, &p, &l))
-    l.kernel = plan_any(a, &p, &l);
+  else {
+    plan_direct(a, &p, &l);
+    // Single elements of 2 bytes are too little for an access: shared memory is faster, where it holds a head.
+    bool single = p.per == 1 && in == 2 && out == 2;
+    if (single) plan_tile(ctx, a, &p, &l);
+  }
   return ops_launch(ctx, &ops_rope, &l, stream);
 }
 
