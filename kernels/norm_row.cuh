@@ -138,6 +138,35 @@ INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec
 
 // ---- Reductions: the same order for every row.
 
+// A chunk's results, to the type of the output; they start on 16 bytes of it, or on as many as they have.
+INLINE void norm_store(NormKernel c, const NormParams *p, char *y, int column, const float *f) {
+  const int per = 16 / norm_bytes(c);
+  uint32_t w[8];
+  if (p->y_kind == c.kind) {
+    Vec v;
+    narrow(&v, c.kind, norm_bytes(c), f);
+    *(uint4 *)(y + (int64_t)column * norm_bytes(c)) = v.v;
+  } else if (p->y_kind == KIND_FP32) {
+    from_floats(f, per, KIND_FP32, w);
+    store_aligned(y + (int64_t)column * 4, 4, w);
+    if (per == 8) store_aligned(y + (int64_t)column * 4 + 16, 4, w + 4);
+  } else {
+    from_floats(f, per, p->y_kind, w);
+    store_aligned(y + (int64_t)column * 2, per / 2, w);
+  }
+}
+
+// Weights or biases of four columns, as floats.
+INLINE void norm_vector4(NormKernel c, const NormParams *p, const void *vector, int column, float *f) {
+  if (norm_bytes(c) == 4 || p->weight_kind != c.kind) {
+    *(float4 *)f = *(const float4 *)((const char *)vector + (int64_t)column * 4);
+  } else {
+    uint2 two = *(const uint2 *)((const char *)vector + (int64_t)column * 2);
+    float2 low = widen2(two.x, c.kind), high = widen2(two.y, c.kind);
+    f[0] = low.x, f[1] = low.y, f[2] = high.x, f[3] = high.y;
+  }
+}
+
 INLINE float lanes_sum(float v, int lanes) {
 #pragma unroll
   for (int o = 16; o; o >>= 1)

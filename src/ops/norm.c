@@ -72,6 +72,7 @@ static const Rule layer_rules_fp32[] = {SHORT_ROWS,
                                         {2048, NORM_f_block4_late, 4, 0, 1},
                                         {4096, NORM_f_big, 8, 256, 2},
                                         WIDE_ROWS(NORM_LAYER_THREADS)};
+static const Rule layer_mixed_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}}; // as layer_rules, other types beside 16-bit rows
 static const Rule any_rules[] = {
     {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},  {4096, NORM_f_any4, 4, 0, 2},
     {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8}, {32768, NORM_f_any4, 4, 0, 16},
@@ -168,11 +169,16 @@ static bool by_vectors(const NormParams *p, int64_t per, int64_t out) {
          ((uintptr_t)p->y | (uint64_t)p->y_stride) % (uint64_t)chunk == 0;
 }
 
-// Aligned whole chunks, all of one type except an fp8 output: the fast kernels take them.
+// Weights or an output of another type than the input, other than fp8.
+static bool is_mixed(const NormCall *call, int kind) {
+  return call->p.weight_kind != kind || (call->p.y_kind != kind && !call->fp8);
+}
+
+// Aligned whole chunks: the fast kernels take them. To fp8 the weights are of the input's type.
 static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
   const NormParams *p = &call->p;
-  return (p->y_kind == kind || call->fp8) && p->weight_kind == kind && p->weight &&
-         (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
+  return (p->weight_kind == kind || !call->fp8) && p->weight && (p->bias || !call->layer) &&
+         p->n % per == 0 && by_vectors(p, per, out);
 }
 
 // One input, vectors of its type and on 16 bytes: rows in shared memory are then read and written by chunks.
@@ -213,6 +219,9 @@ static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, boo
 static const Rule *fast_rule(const SolContext *ctx, const NormCall *call, int64_t in, int64_t chunks,
                              bool clusters) {
   const NormParams *p = &call->p;
+  bool mixed = is_mixed(call, ops_kind(call->dtype));
+  if (mixed && call->layer && in == 2) return FIND(layer_mixed_rules);
+  if (mixed) clusters = false; // not "big"
   if (p->residual) {
     const Rule *rule = FIND(add_rules);
     uint64_t few = (uint64_t)ctx->sms * (in == 2 && chunks <= SPLIT_CHUNKS ? 4 : 1);
