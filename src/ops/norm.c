@@ -127,7 +127,8 @@ enum {
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
-  SHARED_SPREAD = 72 << 10 // of which three fit an SM
+  SHARED_SPREAD = 72 << 10, // of which three fit an SM
+  SHARED_STREAM = 222 << 10
 };
 enum {
   SPREAD_BYTES = SHARED_SPREAD - 1024
@@ -366,6 +367,41 @@ static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
   return true;
 }
 
+#include <stdlib.h>
+static int probe(const char *name, int otherwise) {
+  const char *s = getenv(name);
+  return s ? atoi(s) : otherwise;
+}
+
+// Rows of any alignment and types, several to a block or a cluster: kernels/norm_stream.cuh. False: they are too long.
+static bool plan_stream(const SolContext *ctx, NormCall *call, int64_t in, OpsLaunch *l) {
+  enum { HALF = 110 << 10, LEAST_SLOTS = 3 };
+  NormParams *p = &call->p;
+  int64_t all = p->n * in / 16, vectors = (call->layer ? 2 : 1) * (p->weight_kind == KIND_FP32 ? 4 / in : 1);
+  int64_t blocks = 1, span = all, most_rows = probe("NR_ROWS", 32);
+  int64_t half = probe("NR_HALF", HALF);
+  for (;; blocks *= 2) {
+    span = ops_ceil_div(all, blocks);
+    int64_t bytes = ((span + 1) * LEAST_SLOTS + span * vectors) * 16;
+    if (bytes <= half || (blocks == 16 && bytes <= SHARED_STREAM)) break;
+    if (blocks == 16) return false;
+  }
+  if (!all) return false;
+  int64_t slots = probe("NR_SLOTS", LEAST_SLOTS), most = probe("NR_T", NORM_STREAM_THREADS);
+  int64_t turns = ops_ceil_div(span, most), threads = ops_ceil_div(span, turns * 32) * 32;
+  l->shared = (uint32_t)(((span + 1) * slots + span * vectors) * 16);
+  int64_t per_sm = (227 << 10) / ((int64_t)l->shared + 2048);
+  if (per_sm > 1024 / threads) per_sm = 1024 / threads;
+  int64_t at_a_time = ctx->sms * per_sm / blocks;
+  if (at_a_time < 1) at_a_time = 1;
+  p->span = (int32_t)span, p->slots = (int32_t)slots, p->cluster_bits = bits_of(blocks);
+  p->rows = rows_of_block(p->m, (uint64_t)at_a_time, (uint64_t)most_rows);
+  l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks;
+  uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
+  ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
+  return true;
+}
+
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream) {
   NormParams *p = &call->p;
   int kind = ops_kind(call->dtype), type = kind == KIND_FP32 ? 0 : kind == KIND_FP16 ? 1 : 2;
@@ -394,6 +430,12 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (all <= TINY_CHUNKS) rule = NULL;
   if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
+  int on = probe("NR", 0);
+  bool streams = clusters && !call->fp8 && !p->residual && !p->ids;
+  if (on && streams && (!rule || (on > 1 && all > 512) || (on > 2)) && p->n * in >= probe("NR_LEAST", 1024) && plan_stream(ctx, call, in, &l)) {
+    l.kernel = type * PER_TYPE + NORM_f_stream;
+    return ops_launch(ctx, def, &l, stream);
+  }
   if (!rule && unaligned && clusters && is_alike(call, kind) && plan_rows(ctx, p, &l)) {
     l.kernel = type * PER_TYPE + NORM_f_rows;
     return ops_launch(ctx, def, &l, stream);
