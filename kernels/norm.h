@@ -20,6 +20,7 @@ enum { NORM_ALIKE = 8 }; // rows of 16-bit elements so many apart start alike
 enum { NORM_ROWS_THREADS = 384, NORM_ROWS_CHUNKS = 3, NORM_ROWS_HELD = 3 }; // "rows": threads of a block, and chunks of a thread, at most; rows that it holds
 enum { NORM_ROWS_RUNNING = 2 * NORM_ROWS_THREADS }; // threads of an SM, by their registers
 enum { NORM_STREAM_THREADS = 512, NORM_STREAM_SLOTS = 8 }; // "stream": threads of a block, and rows that it holds, at most
+enum { NORM_STRANDS_THREADS = 256 }; // of a block of "strands"
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 // Of short rows, beside NarrowShape.
 typedef struct NormNarrow {

@@ -25,6 +25,7 @@ typedef struct StreamShared {
 typedef struct StreamPart {
   Strip strip;
   int begin, count; // the block's chunks
+  int first, all;   // this thread, of so many that share the row
   int edge;         // column; -1: none
   int shift;        // bytes from 16-byte boundaries of the input to chunks
 } StreamPart;
@@ -44,9 +45,10 @@ INLINE float stream_elements(NormKernel c, const NormParams *p, Strip s, int ran
 
 INLINE StreamPart stream_part(NormKernel c, const NormParams *p, const char *x, const char *y, int rank) {
   StreamPart a;
+  a.first = c.lanes ? threadIdx.x % c.lanes : threadIdx.x, a.all = c.lanes ? c.lanes : blockDim.x;
   a.strip = stream_strip(c, p, x, y);
   a.begin = rank * p->span, a.count = stream_chunks(p, a.strip, rank);
-  a.edge = rank == 0 && (int)threadIdx.x < a.strip.edges ? strip_edge(a.strip, threadIdx.x, 16 / norm_bytes(c)) : -1;
+  a.edge = rank == 0 && a.first < a.strip.edges ? strip_edge(a.strip, a.first, 16 / norm_bytes(c)) : -1;
   a.shift = (int)((uintptr_t)x + a.strip.head * norm_bytes(c)) & 15;
   return a;
 }
@@ -109,19 +111,18 @@ INLINE void stream_widen(NormKernel c, const NormParams *p, const uint4 *room, i
 // Mean and squares of a thread's elements, or the sum of their squares; then of its warp's.
 INLINE Stats stream_sum(NormKernel c, const StreamPart &a, const uint4 *slot, float edge) {
   Stats s;
-  int first = threadIdx.x;
   if (c.op != NORM_LAYER) {
     float2 sum = make_float2(a.edge >= 0 ? edge * edge : 0, 0);
 #pragma unroll 4
-    for (int i = first; i < a.count; i += blockDim.x) sum = norm_sum(c, stream_chunk(c, a, slot, i), sum);
+    for (int i = a.first; i < a.count; i += a.all) sum = norm_sum(c, stream_chunk(c, a, slot, i), sum);
     s.count = s.mean = 0, s.squares = warp_sum(sum.x + sum.y);
     return s;
   }
-  int count = a.count > first ? (a.count - first - 1) / (int)blockDim.x + 1 : 0;
+  int count = a.count > a.first ? (int)((uint32_t)(a.count - a.first - 1) / (uint32_t)a.all) + 1 : 0;
   Running r = {edge, {0, 0}, {0, 0}};
-  if (count) r.middle = chunk_mean(stream_chunk(c, a, slot, first), c.kind, norm_bytes(c));
+  if (count) r.middle = chunk_mean(stream_chunk(c, a, slot, a.first), c.kind, norm_bytes(c));
 #pragma unroll 4
-  for (int i = first; i < a.count; i += blockDim.x) run_chunk(r, stream_chunk(c, a, slot, i), c.kind, norm_bytes(c));
+  for (int i = a.first; i < a.count; i += a.all) run_chunk(r, stream_chunk(c, a, slot, i), c.kind, norm_bytes(c));
   if (a.edge >= 0) run_one(r, edge);
   return run_end(r, count * (16 / norm_bytes(c)) + (a.edge >= 0));
 }
@@ -188,7 +189,7 @@ INLINE void stream_put(NormKernel c, const NormParams *p, const StreamPart &a, c
   const int per = 16 / norm_bytes(c);
   float shift = scale * offset;
 #pragma unroll 2
-  for (int i = threadIdx.x; i < a.count; i += blockDim.x) {
+  for (int i = a.first; i < a.count; i += a.all) {
     float f[8], by[8], plus[8];
     Vec v = stream_chunk(c, a, slot, i);
     stream_widen(c, p, w, i, by);
@@ -200,6 +201,66 @@ INLINE void stream_put(NormKernel c, const NormParams *p, const StreamPart &a, c
       f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, by[j], plus[j]) : f[j] * by[j];
     }
     norm_store(c, p, y, stream_column(c, a, i), f);
+  }
+}
+
+typedef struct StreamEdge {
+  float weight, bias;
+} StreamEdge;
+
+INLINE StreamEdge stream_edge(NormKernel c, const NormParams *p, const StreamPart &a) {
+  StreamEdge e = {1, 0};
+  if (a.edge >= 0 && p->weight) e.weight = load_one(p->weight, a.edge, p->weight_kind) + p->offset;
+  if (a.edge >= 0 && c.op == NORM_LAYER && p->bias) e.bias = load_one(p->bias, a.edge, p->weight_kind);
+  return e;
+}
+
+INLINE void stream_put_edge(NormKernel c, const NormParams *p, const StreamPart &a, StreamEdge e, float x, float mean, float scale, char *y) {
+  if (a.edge < 0) return;
+  float by = e.weight * scale;
+  store_one(y, a.edge, p->y_kind, c.op == NORM_LAYER ? fmaf(x - mean, by, e.bias) : x * by);
+}
+
+// Short rows: each warp of a block has its own, one after another. Weights and biases are the block's.
+INLINE void norm_strands(NormKernel c, const NormParams *p) {
+  extern __shared__ __align__(128) uint4 stream_memory[];
+  __shared__ uint64_t full[NORM_STRANDS_THREADS / 32][NORM_STREAM_SLOTS];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32, slots = p->slots, room = p->span + 1;
+  if (lane == 0)
+    for (int i = 0; i < slots; i++) barrier_init(&full[warp][i], 1);
+  barrier_init_done();
+  uint64_t group = block_index(), row = group / NORM_ALIKE * NORM_ALIKE * p->rows * warps + group % NORM_ALIKE + NORM_ALIKE * warp;
+  begin_kernel();
+  int64_t step = (int64_t)NORM_ALIKE * warps, x_step = step * p->x_stride, y_step = step * p->y_stride;
+  int rows = row < p->m ? (int)min((uint64_t)p->rows, (p->m - row + step - 1) / step) : 0;
+  const char *x = (const char *)p->x + (int64_t)row * p->x_stride;
+  char *y = (char *)p->y + (int64_t)row * p->y_stride;
+  StreamPart a = stream_part(c, p, x, y, 0);
+  uint4 *mine = stream_memory + warp * slots * room;
+  uint4 *w = stream_memory + warps * slots * room, *b = w + p->span * (p->weight_kind == KIND_FP32 && norm_bytes(c) == 2 ? 2 : 1);
+  if (lane == 0)
+    for (int i = 0; i < slots && i < rows; i++) stream_fetch(c, a, x + i * x_step, mine + i * room, &full[warp][i]);
+  stream_vector(c, p, a, p->weight, 1, w);
+  if (c.op == NORM_LAYER) stream_vector(c, p, a, p->bias, 0, b);
+  StreamEdge e = stream_edge(c, p, a);
+  float next = a.edge >= 0 && rows ? load_one(x, a.edge, c.kind) : 0, offset = p->weight ? p->offset : 0;
+  __syncthreads();
+  int slot = 0;
+  uint32_t parity = 0;
+#pragma unroll 1
+  for (int i = 0; i < rows; i++, y += y_step) {
+    float edge = next;
+    if (a.edge >= 0 && i + 1 < rows) next = load_one(x + (i + 1) * x_step, a.edge, c.kind);
+    uint4 *now = mine + slot * room;
+    barrier_wait(&full[warp][slot], parity);
+    Stats s = stream_sum(c, a, now, edge);
+    if (c.op == NORM_LAYER) s = stream_merge(s, 32);
+    float scale = rsqrtf(fmaf(s.squares, p->over_n, p->eps));
+    stream_put(c, p, a, now, w, b, s.mean, scale, offset, y);
+    stream_put_edge(c, p, a, e, edge, s.mean, scale, y);
+    __syncwarp();
+    if (lane == 0 && i + slots < rows) stream_fetch(c, a, x + (i + slots) * x_step, now, &full[warp][slot]);
+    if (++slot == slots) slot = 0, parity ^= 1;
   }
 }
 
@@ -224,9 +285,8 @@ INLINE void norm_stream(NormKernel c, const NormParams *p) {
   uint4 *w = stream_memory + slots * room, *b = w + p->span * (p->weight_kind == KIND_FP32 && norm_bytes(c) == 2 ? 2 : 1);
   if (threadIdx.x == 0)
     for (int i = 0; i < slots && i < rows; i++) stream_fetch(c, a, x + i * x_step, stream_memory + i * room, &shared.full[i]);
-  float edge = 0, next = a.edge >= 0 && rows ? load_one(x, a.edge, c.kind) : 0, edge_weight = 1, edge_bias = 0;
-  if (a.edge >= 0 && p->weight) edge_weight = load_one(p->weight, a.edge, p->weight_kind) + p->offset;
-  if (a.edge >= 0 && c.op == NORM_LAYER && p->bias) edge_bias = load_one(p->bias, a.edge, p->weight_kind);
+  float edge = 0, next = a.edge >= 0 && rows ? load_one(x, a.edge, c.kind) : 0;
+  StreamEdge e = stream_edge(c, p, a);
   stream_vector(c, p, a, p->weight, 1, w);
   if (c.op == NORM_LAYER) stream_vector(c, p, a, p->bias, 0, b);
   float offset = p->weight ? p->offset : 0;
@@ -253,10 +313,7 @@ INLINE void norm_stream(NormKernel c, const NormParams *p) {
       float2 r = stream_take(c, p, a, &shared, i - 1);
       float scale = rsqrtf(r.y + p->eps);
       stream_put(c, p, a, stream_memory + last * room, w, b, r.x, scale, offset, y);
-      if (a.edge >= 0) {
-        float by = edge_weight * scale;
-        store_one(y, a.edge, p->y_kind, c.op == NORM_LAYER ? fmaf(edge - r.x, by, edge_bias) : edge * by);
-      }
+      stream_put_edge(c, p, a, e, edge, r.x, scale, y);
       y += y_step;
     }
     edge = now, last = slot;
@@ -266,5 +323,7 @@ INLINE void norm_stream(NormKernel c, const NormParams *p) {
 
 #undef NORM_STREAM
 #define NORM_STREAM(name, op, T, number) NORM_KERNEL(name, NORM_STREAM_THREADS, 2, norm_stream, op, T, 0, 0, 0, 0)
+#undef NORM_STRANDS
+#define NORM_STRANDS(name, op, T, number) NORM_KERNEL(name, NORM_STRANDS_THREADS, 3, norm_strands, op, T, 0, 32, 0, 0)
 #endif
 #endif

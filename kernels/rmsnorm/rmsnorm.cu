@@ -30,6 +30,7 @@
 #endif
 #define FP8_ROWS   NORM_ROWS
 #define FP8_STREAM(...)
+#define FP8_STRANDS(...)
 #define FP8_NARROW NORM_NARROW
 #define FP8_ANY    NORM_ANY
 #define FP8_STRIPED NORM_STRIPED

@@ -128,7 +128,8 @@ enum {
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
   SHARED_SPREAD = 72 << 10, // of which three fit an SM
-  SHARED_STREAM = 222 << 10
+  SHARED_STREAM = 222 << 10,
+  SHARED_STRANDS = 110 << 10
 };
 enum {
   SPREAD_BYTES = SHARED_SPREAD - 1024
@@ -402,6 +403,22 @@ static bool plan_stream(const SolContext *ctx, NormCall *call, int64_t in, OpsLa
   return true;
 }
 
+static bool plan_strands(const SolContext *ctx, NormCall *call, int64_t in, OpsLaunch *l) {
+  NormParams *p = &call->p;
+  int64_t span = p->n * in / 16, vectors = (call->layer ? 2 : 1) * (p->weight_kind == KIND_FP32 ? 4 / in : 1);
+  int64_t warps = NORM_STRANDS_THREADS / 32, slots = probe("NR_STRANDS_SLOTS", 3);
+  if (span <= probe("NR_STRANDS_FROM", 32) || span > probe("NR_STRANDS", 128)) return false;
+  l->shared = (uint32_t)(((span + 1) * slots * warps + span * vectors) * 16);
+  int64_t per_sm = (227 << 10) / ((int64_t)l->shared + 2048);
+  if (per_sm > 3) per_sm = 3;
+  p->span = (int32_t)span, p->slots = (int32_t)slots, p->cluster_bits = 0;
+  p->rows = rows_of_block((p->m + warps - 1) / (uint64_t)warps, (uint64_t)(ctx->sms * per_sm), 32);
+  l->block = NORM_STRANDS_THREADS, l->cluster = 1;
+  uint64_t apart = (uint64_t)p->rows * NORM_ALIKE * (uint64_t)warps;
+  ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE, 1);
+  return true;
+}
+
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream) {
   NormParams *p = &call->p;
   int kind = ops_kind(call->dtype), type = kind == KIND_FP32 ? 0 : kind == KIND_FP16 ? 1 : 2;
@@ -428,10 +445,14 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_narrow;
   bool brief = narrow_holds(p->n, NARROW_NORM);
   if (all <= TINY_CHUNKS) rule = NULL;
-  if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
-  if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   int on = probe("NR", 0);
   bool streams = clusters && !call->fp8 && !p->residual && !p->ids;
+  if (on && streams && (!rule || on > 2) && plan_strands(ctx, call, in, &l)) {
+    l.kernel = type * PER_TYPE + NORM_f_strands;
+    return ops_launch(ctx, def, &l, stream);
+  }
+  if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
+  if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   if (on && streams && (!rule || (on > 1 && all > 512) || (on > 2)) && p->n * in >= probe("NR_LEAST", 1024) && plan_stream(ctx, call, in, &l)) {
     l.kernel = type * PER_TYPE + NORM_f_stream;
     return ops_launch(ctx, def, &l, stream);
