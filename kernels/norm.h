@@ -51,6 +51,7 @@ typedef struct NormParams {
   int32_t span;         // big, stream: chunks of a row that a block takes
   int32_t rows;         // rows, stream: of a block
   int32_t slots;        // stream: rows that a block holds
+  uint32_t alike;       // stream: rows so many apart start alike in every tensor
   int32_t aside;        // big, add: chunks of shared memory before those of the residual
   // The rest is for "any" and "striped" kernels.
   int32_t y_kind, weight_kind, layout;

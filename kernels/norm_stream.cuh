@@ -1,4 +1,4 @@
-// Row normalisations of rows of any alignment and types, several to a block or a cluster one after another. Rows NORM_ALIKE apart start alike in every tensor, whatever
+// Row normalisations of rows of any alignment and types, several to a block or a cluster one after another. Rows p->alike apart start alike in every tensor, whatever
 // their length: a block takes such rows, so that it shifts weights and biases to where the rows' chunks are once, and keeps them in shared memory beside the rows.
 //
 // Rows come by bulk copies, some ahead of the one that is worked on. A row is summed up before the one before it is written, so that the exchange of sums
@@ -66,6 +66,10 @@ INLINE void stream_fetch(NormKernel c, const StreamPart &a, const char *row, uin
 #endif
 }
 
+INLINE void stream_ahead(NormKernel c, const StreamPart &a, const char *row) {
+  if (a.count) prefetch_far(row + (int64_t)stream_column(c, a, 0) * norm_bytes(c) - a.shift, (a.count + (a.shift != 0)) * 16);
+}
+
 INLINE Vec stream_chunk(NormKernel c, const StreamPart &a, const uint4 *slot, int i) {
   Vec v;
   v.v = slot[i];
@@ -75,7 +79,7 @@ INLINE Vec stream_chunk(NormKernel c, const StreamPart &a, const uint4 *slot, in
 
 // Weights or biases of the block's chunks, to shared memory: in fp32 beside 16-bit rows in two halves. A thread reads what it has written itself.
 INLINE void stream_vector(NormKernel c, const NormParams *p, const StreamPart &a, const void *vector, float none, uint4 *room) {
-  const int in = norm_bytes(c), per = 16 / in;
+  const int in = norm_bytes(c);
   int size = p->weight_kind == KIND_FP32 ? 4 : 2, parts = size / in;
   const char *begin = (const char *)vector, *end = begin + p->n * size;
 #pragma unroll 2
@@ -108,33 +112,42 @@ INLINE void stream_widen(NormKernel c, const NormParams *p, const uint4 *room, i
   }
 }
 
-// Mean and squares of a thread's elements, or the sum of their squares; then of its warp's.
-INLINE Stats stream_sum(NormKernel c, const StreamPart &a, const uint4 *slot, float edge) {
-  Stats s;
+// Elements of a warp, the same for all rows.
+INLINE float stream_warp_count(NormKernel c, const StreamPart &a) {
+  int count = a.count > a.first ? (int)((uint32_t)(a.count - a.first - 1) / (uint32_t)a.all) + 1 : 0;
+  return warp_sum((float)(count * (16 / norm_bytes(c)) + (a.edge >= 0)));
+}
+
+// Mean and squares of a warp's elements, of which there are `count`; or the sum of their squares. Layernorm: of what they are above a middle, the mean of the
+// warp's first chunk. However far that is from the others, no more is lost than a warp's elements over a chunk's squared times a rounding, as what they are apart counts in the variance.
+INLINE Stats stream_sum(NormKernel c, const StreamPart &a, const uint4 *slot, float edge, float count) {
+  Stats s = {count, 0, 0};
   if (c.op != NORM_LAYER) {
     float2 sum = make_float2(a.edge >= 0 ? edge * edge : 0, 0);
 #pragma unroll 4
     for (int i = a.first; i < a.count; i += a.all) sum = norm_sum(c, stream_chunk(c, a, slot, i), sum);
-    s.count = s.mean = 0, s.squares = warp_sum(sum.x + sum.y);
+    s.squares = warp_sum(sum.x + sum.y);
     return s;
   }
-  int count = a.count > a.first ? (int)((uint32_t)(a.count - a.first - 1) / (uint32_t)a.all) + 1 : 0;
   Running r = {edge, {0, 0}, {0, 0}};
-  if (count) r.middle = chunk_mean(stream_chunk(c, a, slot, a.first), c.kind, norm_bytes(c));
+  if (a.first < a.count) r.middle = chunk_mean(stream_chunk(c, a, slot, a.first), c.kind, norm_bytes(c));
+  r.middle = __shfl_sync(~0u, r.middle, 0);
 #pragma unroll 4
   for (int i = a.first; i < a.count; i += a.all) run_chunk(r, stream_chunk(c, a, slot, i), c.kind, norm_bytes(c));
   if (a.edge >= 0) run_one(r, edge);
-  return run_end(r, count * (16 / norm_bytes(c)) + (a.edge >= 0));
+  float sum = warp_sum(r.sum.x + r.sum.y), apart = count > 0 ? __fdividef(sum, count) : 0;
+  s.mean = r.middle + apart;
+  s.squares = fmaf(-sum, apart, warp_sum(r.squares.x + r.squares.y));
+  return s;
 }
 
-// Of some lanes: those of all of them together.
-INLINE Stats stream_merge(Stats s, int lanes) {
+// Of a warp's lanes: those of all of them together.
+INLINE Stats stream_merge(Stats s) {
   Stats all;
-  all.count = lanes_sum(s.count, lanes);
-  float over = all.count > 0 ? __fdividef(1, all.count) : 0;
-  all.mean = lanes_sum(s.mean * (s.count * over), lanes);
+  all.count = warp_sum(s.count);
+  all.mean = warp_sum(s.mean * s.count) * (all.count > 0 ? __fdividef(1, all.count) : 0);
   float apart = s.mean - all.mean;
-  all.squares = lanes_sum(s.count > 0 ? fmaf(s.count * apart, apart, s.squares) : 0, lanes);
+  all.squares = warp_sum(fmaf(s.count * apart, apart, s.squares));
   return all;
 }
 
@@ -144,8 +157,14 @@ INLINE void stream_post(NormKernel c, const NormParams *p, StreamShared *shared,
   int lane = threadIdx.x, warps = blockDim.x / 32, at = i % STREAM_POSTS, blocks = 1 << p->cluster_bits;
   Stats s = {0, 0, 0};
   if (lane < warps) s = shared->warps[i & 1][lane];
-  if (c.op == NORM_LAYER) s = stream_merge(s, 32);
+  if (c.op == NORM_LAYER) s = stream_merge(s);
   else s.squares = warp_sum(s.squares);
+  if (blocks == 1) {
+    if (lane) return;
+    shared->from[at][0] = make_float2(s.mean, s.squares);
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&shared->posted[at])) : "memory");
+    return;
+  }
   uint32_t posted = shared_address(&shared->posted[at]), slot = shared_address(&shared->from[at][rank]), there, signal;
   if (lane == 0) barrier_expect(&shared->posted[at], blocks * (int)sizeof(float2));
   if (lane >= blocks) return;
@@ -229,9 +248,9 @@ INLINE void norm_strands(NormKernel c, const NormParams *p) {
   if (lane == 0)
     for (int i = 0; i < slots; i++) barrier_init(&full[warp][i], 1);
   barrier_init_done();
-  uint64_t group = block_index(), row = group / NORM_ALIKE * NORM_ALIKE * p->rows * warps + group % NORM_ALIKE + NORM_ALIKE * warp;
+  uint64_t group = block_index(), row = group / p->alike * p->alike * p->rows * warps + group % p->alike + p->alike * warp;
   begin_kernel();
-  int64_t step = (int64_t)NORM_ALIKE * warps, x_step = step * p->x_stride, y_step = step * p->y_stride;
+  int64_t step = (int64_t)p->alike * warps, x_step = step * p->x_stride, y_step = step * p->y_stride;
   int rows = row < p->m ? (int)min((uint64_t)p->rows, (p->m - row + step - 1) / step) : 0;
   const char *x = (const char *)p->x + (int64_t)row * p->x_stride;
   char *y = (char *)p->y + (int64_t)row * p->y_stride;
@@ -244,6 +263,7 @@ INLINE void norm_strands(NormKernel c, const NormParams *p) {
   if (c.op == NORM_LAYER) stream_vector(c, p, a, p->bias, 0, b);
   StreamEdge e = stream_edge(c, p, a);
   float next = a.edge >= 0 && rows ? load_one(x, a.edge, c.kind) : 0, offset = p->weight ? p->offset : 0;
+  float count = stream_warp_count(c, a);
   __syncthreads();
   int slot = 0;
   uint32_t parity = 0;
@@ -253,8 +273,7 @@ INLINE void norm_strands(NormKernel c, const NormParams *p) {
     if (a.edge >= 0 && i + 1 < rows) next = load_one(x + (i + 1) * x_step, a.edge, c.kind);
     uint4 *now = mine + slot * room;
     barrier_wait(&full[warp][slot], parity);
-    Stats s = stream_sum(c, a, now, edge);
-    if (c.op == NORM_LAYER) s = stream_merge(s, 32);
+    Stats s = stream_sum(c, a, now, edge, count);
     float scale = rsqrtf(fmaf(s.squares, p->over_n, p->eps));
     stream_put(c, p, a, now, w, b, s.mean, scale, offset, y);
     stream_put_edge(c, p, a, e, edge, s.mean, scale, y);
@@ -275,12 +294,12 @@ INLINE void norm_stream(NormKernel c, const NormParams *p) {
   }
   __syncthreads();
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-  uint64_t group = block_index() >> p->cluster_bits, row = group / NORM_ALIKE * NORM_ALIKE * p->rows + group % NORM_ALIKE;
+  uint64_t group = block_index() >> p->cluster_bits, row = group / p->alike * p->alike * p->rows + group % p->alike;
   begin_kernel();
-  int rows = row < p->m ? (int)min((uint64_t)p->rows, (p->m - row + NORM_ALIKE - 1) / NORM_ALIKE) : 0;
+  int rows = row < p->m ? (int)min((uint64_t)p->rows, (p->m - row + p->alike - 1) / p->alike) : 0;
   const char *x = (const char *)p->x + (int64_t)row * p->x_stride;
   char *y = (char *)p->y + (int64_t)row * p->y_stride;
-  int64_t x_step = NORM_ALIKE * p->x_stride, y_step = NORM_ALIKE * p->y_stride;
+  int64_t x_step = p->alike * p->x_stride, y_step = p->alike * p->y_stride;
   StreamPart a = stream_part(c, p, x, y, rank);
   uint4 *w = stream_memory + slots * room, *b = w + p->span * (p->weight_kind == KIND_FP32 && norm_bytes(c) == 2 ? 2 : 1);
   if (threadIdx.x == 0)
@@ -290,6 +309,7 @@ INLINE void norm_stream(NormKernel c, const NormParams *p) {
   stream_vector(c, p, a, p->weight, 1, w);
   if (c.op == NORM_LAYER) stream_vector(c, p, a, p->bias, 0, b);
   float offset = p->weight ? p->offset : 0;
+  float count = stream_warp_count(c, a);
   cluster_wait(); // all of them run, and their barriers are ready
   int slot = 0, last = 0; // of the row that is summed up, and of the one that is written
   uint32_t parity = 0;
@@ -299,13 +319,13 @@ INLINE void norm_stream(NormKernel c, const NormParams *p) {
     if (i < rows) {
       if (a.edge >= 0 && i + 1 < rows) next = load_one(x + (i + 1) * x_step, a.edge, c.kind);
       barrier_wait(&shared.full[slot], parity);
-      Stats s = stream_sum(c, a, stream_memory + slot * room, now);
-      if (c.op == NORM_LAYER) s = stream_merge(s, 32);
+      Stats s = stream_sum(c, a, stream_memory + slot * room, now, count);
       if (threadIdx.x % 32 == 0) shared.warps[i & 1][threadIdx.x / 32] = s;
       __syncthreads(); // and row i - 2 is written
       if (threadIdx.x == 0 && i >= 2 && i - 2 + slots < rows) {
         int free = last ? last - 1 : slots - 1;
         stream_fetch(c, a, x + (i - 2 + slots) * x_step, stream_memory + free * room, &shared.full[free]);
+        if (p->ahead && i - 2 + slots + p->ahead < rows) stream_ahead(c, a, x + (i - 2 + slots + p->ahead) * x_step);
       }
       if (threadIdx.x < 32) stream_post(c, p, &shared, i, rank);
     }

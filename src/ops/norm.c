@@ -333,11 +333,11 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
 
 // How many rows a block has, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last should end
 // together.
-static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
+static int32_t rows_of_block(uint64_t m, uint64_t alike, uint64_t at_a_time, uint64_t most) {
   uint64_t least = UINT64_MAX;
   int32_t best = 1;
   for (uint64_t rows = 1; rows <= most; rows++) {
-    uint64_t apart = rows * NORM_ALIKE, blocks = (m + apart - 1) / apart * NORM_ALIKE;
+    uint64_t apart = rows * alike, blocks = (m + apart - 1) / apart * alike;
     uint64_t cost = (blocks + at_a_time - 1) / at_a_time * (rows + 1);
     if (cost < least) least = cost, best = (int32_t)rows;
   }
@@ -359,13 +359,20 @@ static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
   if (p->n <= LEAST || blocks > MOST_BLOCKS) return false;
   int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
   int64_t at_a_time = ops_ceil_div(ctx->sms * (NORM_ROWS_RUNNING / threads), blocks);
-  p->rows = rows_of_block(p->m, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
+  p->rows = rows_of_block(p->m, NORM_ALIKE, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
   p->cluster_bits = bits_of(blocks);
   l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks;
   l->shared = l->block * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16;
   uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
   ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
   return true;
+}
+
+// Rows so many apart start alike: on the same bytes of 16 of the input, and of what becomes of these in the output.
+static uint32_t rows_alike(const NormParams *p, int64_t in) {
+  uint64_t rows = 1, out = in == 2 && p->y_kind == KIND_FP32 ? 32 : 16;
+  while ((uint64_t)p->x_stride * rows % 16 || (uint64_t)p->y_stride * rows % out) rows *= 2;
+  return (uint32_t)rows;
 }
 
 #include <stdlib.h>
@@ -376,30 +383,32 @@ static int probe(const char *name, int otherwise) {
 
 // Rows of any alignment and types, several to a block or a cluster: kernels/norm_stream.cuh. False: they are too long.
 static bool plan_stream(const SolContext *ctx, NormCall *call, int64_t in, OpsLaunch *l) {
-  enum { HALF = 110 << 10, LEAST_SLOTS = 3 };
+  enum { HALF = 110 << 10 };
   NormParams *p = &call->p;
   int64_t all = p->n * in / 16, vectors = (call->layer ? 2 : 1) * (p->weight_kind == KIND_FP32 ? 4 / in : 1);
   int64_t blocks = 1, span = all, most_rows = probe("NR_ROWS", 32);
-  int64_t half = probe("NR_HALF", HALF);
+  int64_t half = probe("NR_HALF", HALF), slots0 = probe("NR_SLOTS", 4);
   for (;; blocks *= 2) {
     span = ops_ceil_div(all, blocks);
-    int64_t bytes = ((span + 1) * LEAST_SLOTS + span * vectors) * 16;
+    int64_t bytes = ((span + 1) * slots0 + span * vectors) * 16;
     if (bytes <= half || (blocks == 16 && bytes <= SHARED_STREAM)) break;
     if (blocks == 16) return false;
   }
   if (!all) return false;
-  int64_t slots = probe("NR_SLOTS", LEAST_SLOTS), most = probe("NR_T", NORM_STREAM_THREADS);
+  p->ahead = probe("NR_AHEAD", 1);
+  int64_t slots = slots0, most = probe("NR_T", 256);
   int64_t turns = ops_ceil_div(span, most), threads = ops_ceil_div(span, turns * 32) * 32;
   l->shared = (uint32_t)(((span + 1) * slots + span * vectors) * 16);
   int64_t per_sm = (227 << 10) / ((int64_t)l->shared + 2048);
   if (per_sm > 1024 / threads) per_sm = 1024 / threads;
-  int64_t at_a_time = ctx->sms * per_sm / blocks;
+  int64_t at_a_time = ctx->sms * per_sm / blocks - (blocks > 2);
   if (at_a_time < 1) at_a_time = 1;
   p->span = (int32_t)span, p->slots = (int32_t)slots, p->cluster_bits = bits_of(blocks);
-  p->rows = rows_of_block(p->m, (uint64_t)at_a_time, (uint64_t)most_rows);
+  p->alike = rows_alike(p, in);
+  p->rows = rows_of_block(p->m, p->alike, (uint64_t)at_a_time, (uint64_t)most_rows);
   l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks;
-  uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
-  ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
+  uint64_t apart = (uint64_t)p->rows * p->alike;
+  ops_grid(l->grid, (p->m + apart - 1) / apart * p->alike * (uint64_t)blocks, 1);
   return true;
 }
 
@@ -412,10 +421,11 @@ static bool plan_strands(const SolContext *ctx, NormCall *call, int64_t in, OpsL
   int64_t per_sm = (227 << 10) / ((int64_t)l->shared + 2048);
   if (per_sm > 3) per_sm = 3;
   p->span = (int32_t)span, p->slots = (int32_t)slots, p->cluster_bits = 0;
-  p->rows = rows_of_block((p->m + warps - 1) / (uint64_t)warps, (uint64_t)(ctx->sms * per_sm), 32);
+  p->alike = rows_alike(p, in);
+  p->rows = rows_of_block((p->m + (uint64_t)warps - 1) / (uint64_t)warps, p->alike, (uint64_t)(ctx->sms * per_sm), 32);
   l->block = NORM_STRANDS_THREADS, l->cluster = 1;
-  uint64_t apart = (uint64_t)p->rows * NORM_ALIKE * (uint64_t)warps;
-  ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE, 1);
+  uint64_t apart = (uint64_t)p->rows * p->alike * (uint64_t)warps;
+  ops_grid(l->grid, (p->m + apart - 1) / apart * p->alike, 1);
   return true;
 }
 
