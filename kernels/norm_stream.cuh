@@ -89,7 +89,7 @@ INLINE void stream_vector(NormKernel c, const NormParams *p, const StreamPart &a
       Vec v;
       if (!vector) {
         float f[8] = {none, none, none, none, none, none, none, none};
-        narrow(&v, c.kind, in, f);
+        narrow(&v, size == 4 ? KIND_FP32 : c.kind, size, f);
       } else if (is_around(from, begin, end)) {
         v.v = take_around(load_around(from, 1), from, 2);
       } else {
