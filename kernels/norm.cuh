@@ -55,6 +55,11 @@ INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mi
     if (r.second && mine[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
 }
 
+// Kernels that take such rows as held_mixed: of the others layernorm's have no registers for it, and the rest would be more code than it is worth.
+INLINE bool norm_mixes(NormKernel c) {
+  return c.op == NORM_RMS ? c.lanes || !c.early : c.op == NORM_LAYER && (c.chunks == 2 || norm_bytes(c) == 4);
+}
+
 // Weights or results of another type than the row's: weights are loaded where they are used, four at a time, as there are no registers for more.
 INLINE void held_mixed(NormKernel c, const NormParams *p, char *y, int t, int all, const bool *mine, const Vec *v, float mean, float scale) {
   const int per = 16 / norm_bytes(c);
@@ -165,8 +170,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     sum = group_sum(c, s.x + s.y, part[1]);
   }
   float scale = rsqrtf(fmaf(sum, p->over_n, p->eps)); // an explicit fma: early and late kernels give the same bits
-  bool full = c.op == NORM_LAYER && c.chunks == 4 && norm_bytes(c) == 2; // has no registers for that: other kernels take such rows
-  if (!full && (p->weight_kind != c.kind || p->y_kind != c.kind)) {
+  if (norm_mixes(c) && (p->weight_kind != c.kind || p->y_kind != c.kind)) {
     held_mixed(c, p, y - t * 16, t, all, mine, v, mean, scale);
     return;
   }

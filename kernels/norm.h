@@ -19,8 +19,6 @@ enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_ALIKE = 8 }; // rows of 16-bit elements so many apart start alike
 enum { NORM_ROWS_THREADS = 384, NORM_ROWS_CHUNKS = 3, NORM_ROWS_HELD = 3 }; // "rows": threads of a block, and chunks of a thread, at most; rows that it holds
 enum { NORM_ROWS_RUNNING = 2 * NORM_ROWS_THREADS }; // threads of an SM, by their registers
-enum { NORM_STREAM_THREADS = 512, NORM_STREAM_SLOTS = 8 }; // "stream": threads of a block, and rows that it holds, at most
-enum { NORM_STRANDS_THREADS = 256 }; // of a block of "strands"
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 // Of short rows, beside NarrowShape.
 typedef struct NormNarrow {
@@ -48,10 +46,8 @@ typedef struct NormParams {
   int32_t wide_ids;
   int32_t split;        // block, early: a row has as many blocks as a thread has chunks
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
-  int32_t span;         // big, stream: chunks of a row that a block takes
-  int32_t rows;         // rows, stream: of a block
-  int32_t slots;        // stream: rows that a block holds
-  uint32_t alike;       // stream: rows so many apart start alike in every tensor
+  int32_t span;         // big: chunks of a row that a block takes
+  int32_t rows;         // rows: of a block
   int32_t aside;        // big, add: chunks of shared memory before those of the residual
   // The rest is for "any" and "striped" kernels.
   int32_t y_kind, weight_kind, layout;

@@ -121,17 +121,22 @@ INLINE float2 norm_squares(NormKernel c, Vec v, float mean, float2 s) {
 }
 
 // The output of one chunk: scale is 1 / deviation.
-INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
-  const int bytes = norm_bytes(c);
-  float f[8], w[8], b[8], shift = scale * p->offset;
-  widen(&v, c.kind, bytes, f);
-  widen(&weight, c.kind, bytes, w);
-  if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
+INLINE void norm_affine(NormKernel c, const NormParams *p, float *f, const float *w, const float *b, float mean, float scale) {
+  float shift = scale * p->offset;
 #pragma unroll
-  for (int j = 0; j < 16 / bytes; j++) {
+  for (int j = 0; j < 16 / norm_bytes(c); j++) {
     float by = fmaf(w[j], scale, shift); // scale * (weight + offset)
     f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, by, b[j]) : f[j] * by;
   }
+}
+
+INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
+  const int bytes = norm_bytes(c);
+  float f[8], w[8], b[8];
+  widen(&v, c.kind, bytes, f);
+  widen(&weight, c.kind, bytes, w);
+  if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
+  norm_affine(c, p, f, w, b, mean, scale);
   narrow(&v, c.kind, bytes, f);
   return v;
 }
@@ -154,6 +159,22 @@ INLINE void norm_store(NormKernel c, const NormParams *p, char *y, int column, c
     from_floats(f, per, p->y_kind, w);
     store_aligned(y + (int64_t)column * 2, per / 2, w);
   }
+}
+
+// Turns a chunk into its result, and stores it.
+INLINE void norm_give(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale, char *y, int column) {
+  const int bytes = norm_bytes(c);
+  if (p->y_kind == c.kind) {
+    *(uint4 *)(y + (int64_t)column * bytes) = norm_output(c, p, v, weight, bias, mean, scale).v;
+    return;
+  }
+  float f[8], w[8], b[8];
+  keep_packed(&v), keep_packed(&weight); // not widened before the branch: there are no registers for that
+  widen(&v, c.kind, bytes, f);
+  widen(&weight, c.kind, bytes, w);
+  if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
+  norm_affine(c, p, f, w, b, mean, scale);
+  norm_store(c, p, y, column, f);
 }
 
 // Weights or biases of four columns, as floats.

@@ -1,7 +1,6 @@
 // y = (x - mean) / sqrt(variance + eps) * (weight + offset) + bias. The bodies are in norm.cuh, and norm_layer.cuh.
 #include "norm_layer.cuh"
 #include "norm_spread.cuh"
-#include "norm_stream.cuh"
 
 #undef NORM_BLOCK
 #undef NORM_BLOCK4

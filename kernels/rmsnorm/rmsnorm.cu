@@ -1,7 +1,6 @@
 // y = x / sqrt(mean(x^2) + eps) * (weight + offset). The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh.
 #include "norm_spread_fp8.cuh"
 #include "norm_odd.cuh"
-#include "norm_stream.cuh"
 
 #define NORM(T, name, how, number) NORM_##how(sol_rmsnorm_##T##_##name, NORM_RMS, TYPE_##T, number)
 #include "norm.def"
@@ -29,8 +28,6 @@
 #define FP8_BIG(...)
 #endif
 #define FP8_ROWS   NORM_ROWS
-#define FP8_STREAM(...)
-#define FP8_STRANDS(...)
 #define FP8_NARROW NORM_NARROW
 #define FP8_ANY    NORM_ANY
 #define FP8_STRIPED NORM_STRIPED

@@ -51,7 +51,9 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
       sum += norm_sum(f, c);
     }
     double exact = sum / (double)a->n;
-    float mean = (float)exact, rest = (float)(exact - (double)mean); // elements may be closer to each other than the mean's rounding
+    float mean = (float)exact,
+          rest =
+              (float)(exact - (double)mean); // elements may be closer to each other than the mean's rounding
     CPU_CHUNKS(at, c, a->n) {
       cpu_load(a->dtype, a->x, row * xs + at, c, f);
       for (int64_t i = 0; i < c; i++) f[i] -= mean;

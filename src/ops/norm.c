@@ -72,7 +72,8 @@ static const Rule layer_rules_fp32[] = {SHORT_ROWS,
                                         {2048, NORM_f_block4_late, 4, 0, 1},
                                         {4096, NORM_f_big, 8, 256, 2},
                                         WIDE_ROWS(NORM_LAYER_THREADS)};
-static const Rule layer_mixed_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}}; // as layer_rules, other types beside 16-bit rows
+static const Rule layer_mixed_rules[] = {
+    SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}}; // as layer_rules, other types beside 16-bit rows
 static const Rule any_rules[] = {
     {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},  {4096, NORM_f_any4, 4, 0, 2},
     {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8}, {32768, NORM_f_any4, 4, 0, 16},
@@ -127,9 +128,7 @@ enum {
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
-  SHARED_SPREAD = 72 << 10, // of which three fit an SM
-  SHARED_STREAM = 222 << 10,
-  SHARED_STRANDS = 110 << 10
+  SHARED_SPREAD = 72 << 10 // of which three fit an SM
 };
 enum {
   SPREAD_BYTES = SHARED_SPREAD - 1024
@@ -176,11 +175,11 @@ static bool is_mixed(const NormCall *call, int kind) {
   return call->p.weight_kind != kind || (call->p.y_kind != kind && !call->fp8);
 }
 
-// Aligned whole chunks: the fast kernels take them. To fp8 the weights are of the input's type.
+// Aligned whole chunks: the fast kernels take them. Several types: rmsnorm and layernorm, not to fp8 (norm_mixes in kernels/norm.cuh).
 static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
   const NormParams *p = &call->p;
-  return (p->weight_kind == kind || !call->fp8) && p->weight && (p->bias || !call->layer) &&
-         p->n % per == 0 && by_vectors(p, per, out);
+  bool one_type = !is_mixed(call, kind) || (!call->fp8 && !p->residual && !p->ids);
+  return one_type && p->weight && (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
 // One input, vectors of its type and on 16 bytes: rows in shared memory are then read and written by chunks.
@@ -199,6 +198,17 @@ static bool is_plain(const NormCall *call, int kind) {
 static int spread_cluster(const NormCall *call, int kind) {
   if (call->p.y_kind == kind) return SPREAD_CLUSTER;
   return call->layer ? SPREAD_LAYER : SPREAD_CAST;
+}
+
+// One input whose chunks start otherwise than the output's: words of one are not words of the other. Such rows are faster in shared memory, which holds them as they lie in the
+// input, from so many bytes on that a few blocks of an SM have enough under way.
+static bool is_apart(const NormCall *call, int64_t in, int64_t out) {
+  enum { LEAST = 16 << 10 };
+  const NormParams *p = &call->p;
+  int64_t per = 16 / in;
+  return !p->residual && !p->ids && !call->fp8 && p->n * in >= LEAST &&
+         (((int64_t)(uintptr_t)p->x / in - (int64_t)(uintptr_t)p->y / out) % per ||
+          (p->x_stride / in - p->y_stride / out) % per);
 }
 
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
@@ -333,11 +343,11 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
 
 // How many rows a block has, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last should end
 // together.
-static int32_t rows_of_block(uint64_t m, uint64_t alike, uint64_t at_a_time, uint64_t most) {
+static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
   uint64_t least = UINT64_MAX;
   int32_t best = 1;
   for (uint64_t rows = 1; rows <= most; rows++) {
-    uint64_t apart = rows * alike, blocks = (m + apart - 1) / apart * alike;
+    uint64_t apart = rows * NORM_ALIKE, blocks = (m + apart - 1) / apart * NORM_ALIKE;
     uint64_t cost = (blocks + at_a_time - 1) / at_a_time * (rows + 1);
     if (cost < least) least = cost, best = (int32_t)rows;
   }
@@ -359,73 +369,12 @@ static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
   if (p->n <= LEAST || blocks > MOST_BLOCKS) return false;
   int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
   int64_t at_a_time = ops_ceil_div(ctx->sms * (NORM_ROWS_RUNNING / threads), blocks);
-  p->rows = rows_of_block(p->m, NORM_ALIKE, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
+  p->rows = rows_of_block(p->m, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
   p->cluster_bits = bits_of(blocks);
   l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks;
   l->shared = l->block * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16;
   uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
   ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
-  return true;
-}
-
-// Rows so many apart start alike: on the same bytes of 16 of the input, and of what becomes of these in the output.
-static uint32_t rows_alike(const NormParams *p, int64_t in) {
-  uint64_t rows = 1, out = in == 2 && p->y_kind == KIND_FP32 ? 32 : 16;
-  while ((uint64_t)p->x_stride * rows % 16 || (uint64_t)p->y_stride * rows % out) rows *= 2;
-  return (uint32_t)rows;
-}
-
-#include <stdlib.h>
-static int probe(const char *name, int otherwise) {
-  const char *s = getenv(name);
-  return s ? atoi(s) : otherwise;
-}
-
-// Rows of any alignment and types, several to a block or a cluster: kernels/norm_stream.cuh. False: they are too long.
-static bool plan_stream(const SolContext *ctx, NormCall *call, int64_t in, OpsLaunch *l) {
-  enum { HALF = 110 << 10 };
-  NormParams *p = &call->p;
-  int64_t all = p->n * in / 16, vectors = (call->layer ? 2 : 1) * (p->weight_kind == KIND_FP32 ? 4 / in : 1);
-  int64_t blocks = 1, span = all, most_rows = probe("NR_ROWS", 32);
-  int64_t half = probe("NR_HALF", HALF), slots0 = probe("NR_SLOTS", 4);
-  for (;; blocks *= 2) {
-    span = ops_ceil_div(all, blocks);
-    int64_t bytes = ((span + 1) * slots0 + span * vectors) * 16;
-    if (bytes <= half || (blocks == 16 && bytes <= SHARED_STREAM)) break;
-    if (blocks == 16) return false;
-  }
-  if (!all) return false;
-  p->ahead = probe("NR_AHEAD", 1);
-  int64_t slots = slots0, most = probe("NR_T", 256);
-  int64_t turns = ops_ceil_div(span, most), threads = ops_ceil_div(span, turns * 32) * 32;
-  l->shared = (uint32_t)(((span + 1) * slots + span * vectors) * 16);
-  int64_t per_sm = (227 << 10) / ((int64_t)l->shared + 2048);
-  if (per_sm > 1024 / threads) per_sm = 1024 / threads;
-  int64_t at_a_time = ctx->sms * per_sm / blocks - (blocks > 2);
-  if (at_a_time < 1) at_a_time = 1;
-  p->span = (int32_t)span, p->slots = (int32_t)slots, p->cluster_bits = bits_of(blocks);
-  p->alike = rows_alike(p, in);
-  p->rows = rows_of_block(p->m, p->alike, (uint64_t)at_a_time, (uint64_t)most_rows);
-  l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks;
-  uint64_t apart = (uint64_t)p->rows * p->alike;
-  ops_grid(l->grid, (p->m + apart - 1) / apart * p->alike * (uint64_t)blocks, 1);
-  return true;
-}
-
-static bool plan_strands(const SolContext *ctx, NormCall *call, int64_t in, OpsLaunch *l) {
-  NormParams *p = &call->p;
-  int64_t span = p->n * in / 16, vectors = (call->layer ? 2 : 1) * (p->weight_kind == KIND_FP32 ? 4 / in : 1);
-  int64_t warps = NORM_STRANDS_THREADS / 32, slots = probe("NR_STRANDS_SLOTS", 3);
-  if (span <= probe("NR_STRANDS_FROM", 32) || span > probe("NR_STRANDS", 128)) return false;
-  l->shared = (uint32_t)(((span + 1) * slots * warps + span * vectors) * 16);
-  int64_t per_sm = (227 << 10) / ((int64_t)l->shared + 2048);
-  if (per_sm > 3) per_sm = 3;
-  p->span = (int32_t)span, p->slots = (int32_t)slots, p->cluster_bits = 0;
-  p->alike = rows_alike(p, in);
-  p->rows = rows_of_block((p->m + (uint64_t)warps - 1) / (uint64_t)warps, p->alike, (uint64_t)(ctx->sms * per_sm), 32);
-  l->block = NORM_STRANDS_THREADS, l->cluster = 1;
-  uint64_t apart = (uint64_t)p->rows * p->alike * (uint64_t)warps;
-  ops_grid(l->grid, (p->m + apart - 1) / apart * p->alike, 1);
   return true;
 }
 
@@ -455,18 +404,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_narrow;
   bool brief = narrow_holds(p->n, NARROW_NORM);
   if (all <= TINY_CHUNKS) rule = NULL;
-  int on = probe("NR", 0);
-  bool streams = clusters && !call->fp8 && !p->residual && !p->ids;
-  if (on && streams && (!rule || on > 2) && plan_strands(ctx, call, in, &l)) {
-    l.kernel = type * PER_TYPE + NORM_f_strands;
-    return ops_launch(ctx, def, &l, stream);
-  }
   if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
-  if (on && streams && (!rule || (on > 1 && all > 512) || (on > 2)) && p->n * in >= probe("NR_LEAST", 1024) && plan_stream(ctx, call, in, &l)) {
-    l.kernel = type * PER_TYPE + NORM_f_stream;
-    return ops_launch(ctx, def, &l, stream);
-  }
   if (!rule && unaligned && clusters && is_alike(call, kind) && plan_rows(ctx, p, &l)) {
     l.kernel = type * PER_TYPE + NORM_f_rows;
     return ops_launch(ctx, def, &l, stream);
@@ -477,8 +416,9 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
-  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= spread_cluster(call, kind) &&
-                has_plain_vectors(call, kind))) {
+  int least_cluster = is_apart(call, in, out) ? 1 : spread_cluster(call, kind);
+  if (!rule ||
+      (rule->kernel == NORM_f_striped3 && rule->cluster >= least_cluster && has_plain_vectors(call, kind))) {
     if (clusters && plan_spread(ctx, p, (int)in, (int)out, &l)) return ops_launch(ctx, def, &l, stream);
     l.shared = 0;
   }
@@ -487,7 +427,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
 
   uint64_t rows = set_threads(rule, chunks, least, p, &l);
   int kernel = rule->kernel;
-  if (p->m <= 4 * (uint64_t)ctx->sms) { // with the same sums
+  if (p->m <= 4 * (uint64_t)ctx->sms && (call->layer || !is_mixed(call, kind))) { // with the same sums
     if (kernel == NORM_f_block_late && !p->residual) kernel = NORM_f_block_early;
     if (kernel == NORM_f_block4_late) kernel = NORM_f_block4_early;
     bool block = kernel == NORM_f_block_early || kernel == NORM_f_block4_early;
