@@ -1,6 +1,7 @@
 #include "ops/norm.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
@@ -197,7 +198,8 @@ static bool is_plain(const NormCall *call, int kind) {
 // From how many blocks of a cluster on rows in registers are slower than in shared memory (measured).
 static int spread_cluster(const NormCall *call, int kind) {
   if (call->p.y_kind == kind) return SPREAD_CLUSTER;
-  return call->layer ? SPREAD_LAYER : SPREAD_CAST;
+  const char *cast = getenv("NS_CAST");
+  return call->layer ? SPREAD_LAYER : cast ? atoi(cast) : SPREAD_CAST;
 }
 
 // One input whose chunks start otherwise than the output's: words of one are not words of the other. Such rows are faster in shared memory, which holds them as they lie in the
