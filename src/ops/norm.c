@@ -202,15 +202,14 @@ static int spread_cluster(const NormCall *call, int kind) {
   return call->layer ? SPREAD_LAYER : cast ? atoi(cast) : SPREAD_CAST;
 }
 
-// One input whose chunks start otherwise than the output's: words of one are not words of the other. Such rows are faster in shared memory, which holds them as they lie in the
-// input, from so many bytes on that a few blocks of an SM have enough under way.
+// 16-bit rows whose words are not words of the output, which starts differently. Such rows are faster in shared
+// memory, which holds them as they lie in the input, from so many bytes on that the blocks of an SM have enough
+// under way.
 static bool is_apart(const NormCall *call, int64_t in, int64_t out) {
   enum { LEAST = 16 << 10 };
   const NormParams *p = &call->p;
-  int64_t per = 16 / in;
-  return !p->residual && !p->ids && !call->fp8 && p->n * in >= LEAST &&
-         (((int64_t)(uintptr_t)p->x / in - (int64_t)(uintptr_t)p->y / out) % per ||
-          (p->x_stride / in - p->y_stride / out) % per);
+  return in == 2 && !p->residual && !p->ids && !call->fp8 && p->n * in >= LEAST &&
+         (((intptr_t)p->x / in - (intptr_t)p->y / out) % 2 || (p->x_stride / in - p->y_stride / out) % 2);
 }
 
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
