@@ -91,8 +91,7 @@ INLINE void spread_take(NormKernel c, const NormParams *p, const Spread1 &a, int
 INLINE void spread_fill(NormKernel c, const NormParams *p, const Spread1 &a, bool again) {
   const char *from = a.r.x + (int64_t)(a.s.head + a.first * (16 / norm_bytes(c))) * norm_bytes(c);
   if (spread_raw(c) || (c.op != NORM_ADD && a.r.known && !a.r.second && !((uintptr_t)from & 15))) {
-    // What the thread's last chunk ends in, where no other thread copies it.
-    bool more = a.shift && a.count && (a.first + (a.count - 1) * (int)blockDim.x == a.end - 1 || threadIdx.x == blockDim.x - 1);
+    bool more = a.shift && a.count && a.first + (a.count - 1) * (int)blockDim.x == a.end - 1; // it has the last chunk, which ends in 16 bytes more
     from -= a.shift;
 #pragma unroll 8
     for (int k = 0; k < a.count; k++) fetch16(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16);
@@ -257,7 +256,7 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
     int start = p->all_over && part == 0 ? p->parts.front / PARTS_THREADS : 0; // turns that are written last
     Spread1 a = spread_part(c, p, r, part, spread_memory);
     bool whole = !at.last || shared.left[part];
-    if (!whole) a.count = part ? 0 : min(a.count, start);
+    if (!whole) a.count = part ? 0 : min(a.count, start), a.end = min(a.end, start * (int)blockDim.x);
     if (at.last) start = 0;
     spread_fill(c, p, a, at.last);
     if (!at.last) v = spread_sum(c, a, spread_edge(c, p, a, false).x, spread_count(c, p, a.s, part), &shared.room[0]);

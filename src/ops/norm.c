@@ -1,7 +1,6 @@
 #include "ops/norm.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
@@ -198,8 +197,7 @@ static bool is_plain(const NormCall *call, int kind) {
 // From how many blocks of a cluster on rows in registers are slower than in shared memory (measured).
 static int spread_cluster(const NormCall *call, int kind) {
   if (call->p.y_kind == kind) return SPREAD_CLUSTER;
-  const char *cast = getenv("NS_CAST");
-  return call->layer ? SPREAD_LAYER : cast ? atoi(cast) : SPREAD_CAST;
+  return call->layer ? SPREAD_LAYER : SPREAD_CAST;
 }
 
 // 16-bit rows whose words are not words of the output, which starts differently. Such rows are faster in shared
