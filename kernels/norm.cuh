@@ -55,10 +55,8 @@ INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mi
     if (r.second && mine[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
 }
 
-// Kernels that take such rows as held_mixed: of the others layernorm's have no registers for it, and the rest would be more code than it is worth.
-INLINE bool norm_mixes(NormKernel c) {
-  return c.op == NORM_RMS ? c.lanes || !c.early : c.op == NORM_LAYER && (c.chunks == 2 || norm_bytes(c) == 4);
-}
+// Kernels that take such rows as held_mixed. Longer ones of rmsnorm are faster by norm_any; 16-bit ones of layernorm with four chunks a thread have no registers for it.
+INLINE bool norm_mixes(NormKernel c) { return c.op == NORM_RMS ? c.lanes != 0 : c.op == NORM_LAYER && (c.chunks == 2 || norm_bytes(c) == 4); }
 
 // Weights or results of another type than the row's: weights are loaded where they are used, four at a time, as there are no registers for more.
 INLINE void held_mixed(NormKernel c, const NormParams *p, char *y, int t, int all, const bool *mine, const Vec *v, float mean, float scale) {

@@ -176,7 +176,7 @@ INLINE void spread_give(NormKernel c, const NormParams *p, const Spread1 &a, int
     w.v = take_around(v->w[i], weight, norm_bytes(c)); // alike for all chunks
     if (c.op == NORM_LAYER) b.v = take_around(v->b[i], bias, norm_bytes(c));
     norm_give(c, p, spread_chunk(c, a, k + i), w, b, mean, scale, a.r.y, column + i * (int)blockDim.x * per);
-    asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
+    if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
   }
 }
 

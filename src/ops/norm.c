@@ -72,8 +72,9 @@ static const Rule layer_rules_fp32[] = {SHORT_ROWS,
                                         {2048, NORM_f_block4_late, 4, 0, 1},
                                         {4096, NORM_f_big, 8, 256, 2},
                                         WIDE_ROWS(NORM_LAYER_THREADS)};
-static const Rule layer_mixed_rules[] = {
-    SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}}; // as layer_rules, other types beside 16-bit rows
+// Weights or an output of another type: rmsnorm, and 16-bit rows of layernorm.
+static const Rule mixed_rules[] = {SHORT_ROWS, {128, NORM_f_warp, 4, 32, 1}};
+static const Rule layer_mixed_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}};
 static const Rule any_rules[] = {
     {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},  {4096, NORM_f_any4, 4, 0, 2},
     {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8}, {32768, NORM_f_any4, 4, 0, 16},
@@ -109,8 +110,8 @@ enum {
   SPLIT_BLOCKS = 64,  // if those are no more than this in all
   TINY_CHUNKS = 1,    // shorter rows would leave most of the lanes that share them idle
   SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there;
-  SPREAD_CAST = 16,   // the same of rows to another type,
-  SPREAD_LAYER = 2,   // and of layernorm's, whose vectors and words are many single accesses there
+  SPREAD_LAYER =
+      2, // and of layernorm's to another type, whose vectors and words are many single accesses there
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -196,8 +197,7 @@ static bool is_plain(const NormCall *call, int kind) {
 
 // From how many blocks of a cluster on rows in registers are slower than in shared memory (measured).
 static int spread_cluster(const NormCall *call, int kind) {
-  if (call->p.y_kind == kind) return SPREAD_CLUSTER;
-  return call->layer ? SPREAD_LAYER : SPREAD_CAST;
+  return call->layer && call->p.y_kind != kind ? SPREAD_LAYER : SPREAD_CLUSTER;
 }
 
 // 16-bit rows whose words are not words of the output, which starts differently. Such rows are faster in shared
@@ -231,7 +231,8 @@ static const Rule *fast_rule(const SolContext *ctx, const NormCall *call, int64_
                              bool clusters) {
   const NormParams *p = &call->p;
   bool mixed = is_mixed(call, ops_kind(call->dtype));
-  if (mixed && call->layer && in == 2) return FIND(layer_mixed_rules);
+  if (mixed && !call->layer) return FIND(mixed_rules);
+  if (mixed && in == 2) return FIND(layer_mixed_rules);
   if (mixed) clusters = false; // not "big"
   if (p->residual) {
     const Rule *rule = FIND(add_rules);
@@ -426,7 +427,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
 
   uint64_t rows = set_threads(rule, chunks, least, p, &l);
   int kernel = rule->kernel;
-  if (p->m <= 4 * (uint64_t)ctx->sms && (call->layer || !is_mixed(call, kind))) { // with the same sums
+  if (p->m <= 4 * (uint64_t)ctx->sms) { // with the same sums
     if (kernel == NORM_f_block_late && !p->residual) kernel = NORM_f_block_early;
     if (kernel == NORM_f_block4_late) kernel = NORM_f_block4_early;
     bool block = kernel == NORM_f_block_early || kernel == NORM_f_block4_early;
