@@ -55,6 +55,37 @@ INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mi
     if (r.second && mine[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
 }
 
+// Kernels that take such rows as held_mixed. Longer ones of rmsnorm are faster by norm_any; 16-bit ones of layernorm with four chunks a thread have no registers for it.
+INLINE bool norm_mixes(NormKernel c) { return c.op == NORM_RMS ? c.lanes != 0 : c.op == NORM_LAYER && (c.chunks == 2 || norm_bytes(c) == 4); }
+
+// Weights or results of another type than the row's: weights are loaded where they are used, four at a time, as there are no registers for more.
+INLINE void held_mixed(NormKernel c, const NormParams *p, char *y, int t, int all, const bool *mine, const Vec *v, float mean, float scale) {
+  const int per = 16 / norm_bytes(c);
+  float shift = scale * p->offset;
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    float f[8];
+    int column = (t + k * all) * per;
+    if (!mine[k]) continue;
+    Vec x = v[k];
+    keep_packed(&x);
+    widen(&x, c.kind, norm_bytes(c), f);
+#pragma unroll
+    for (int j = 0; j < per; j += 4) {
+      float w[4], b[4];
+      norm_vector4(c, p, p->weight, column + j, w);
+      if (c.op == NORM_LAYER) norm_vector4(c, p, p->bias, column + j, b);
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        float by = fmaf(w[i], scale, shift);
+        f[j + i] = c.op == NORM_LAYER ? fmaf(f[j + i] - mean, by, b[i]) : f[j + i] * by;
+      }
+    }
+    norm_store(c, p, y, column, f);
+    asm volatile("" ::: "memory");
+  }
+}
+
 INLINE void norm_held(NormKernel c, const NormParams *p) {
   __shared__ __align__(16) float part[2][40];
   const bool fixed_order = c.op == NORM_ADD && !c.lanes;
@@ -137,6 +168,10 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
     sum = group_sum(c, s.x + s.y, part[1]);
   }
   float scale = rsqrtf(fmaf(sum, p->over_n, p->eps)); // an explicit fma: early and late kernels give the same bits
+  if (norm_mixes(c) && (p->weight_kind != c.kind || p->y_kind != c.kind)) {
+    held_mixed(c, p, y - t * 16, t, all, mine, v, mean, scale);
+    return;
+  }
   if (late) norm_weights(c, p, t, step, mine, w, b);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {

@@ -367,6 +367,16 @@ INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, 
 // ---- Rows of a few elements: one lane has all of a row in registers, without the loops
 
 enum { NARROW_FEW = 8 };
+// What elements are from their mean. The mean is rounded, and where elements are close to each other that shows: what is left of their sum is taken off, too.
+INLINE void narrow_center(float *f, int n, float mean, float over_n) {
+  float rest = 0;
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++) f[k] = k < n ? f[k] - mean : 0, rest += f[k];
+  rest *= over_n;
+#pragma unroll
+  for (int k = 0; k < NARROW_FEW; k++) f[k] = k < n ? f[k] - rest : 0;
+}
+
 INLINE void narrow_few_row(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, uint64_t row, const float *w, const float *b) {
   float f[NARROW_FEW], sum = 0, squares = 0, top = 0;
 #pragma unroll
@@ -380,11 +390,11 @@ INLINE void narrow_few_row(NormKernel c, const NormParams *p, const NormTiles *t
     if (k < s.n && (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second))) store_one(s.second, k, c.kind, f[k]);
     sum += f[k];
   }
-  NarrowRow r = {c.op == NORM_LAYER ? sum * p->over_n : 0, 0, t->q};
+  NarrowRow r = {0, 0, t->q};
+  if (c.op == NORM_LAYER) narrow_center(f, s.n, sum * p->over_n, p->over_n);
 #pragma unroll
   for (int k = 0; k < NARROW_FEW; k++) {
-    float d = k < s.n ? f[k] - r.mean : 0;
-    squares = fmaf(d, d, squares);
+    squares = fmaf(f[k], f[k], squares);
     if (c.op == NORM_RMS_FP8) top = higher(top, fabsf(f[k] * w[k]));
   }
   r.scale = rsqrtf(fmaf(squares, p->over_n, p->eps));

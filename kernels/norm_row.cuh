@@ -121,22 +121,72 @@ INLINE float2 norm_squares(NormKernel c, Vec v, float mean, float2 s) {
 }
 
 // The output of one chunk: scale is 1 / deviation.
-INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
-  const int bytes = norm_bytes(c);
-  float f[8], w[8], b[8], shift = scale * p->offset;
-  widen(&v, c.kind, bytes, f);
-  widen(&weight, c.kind, bytes, w);
-  if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
+INLINE void norm_affine(NormKernel c, const NormParams *p, float *f, const float *w, const float *b, float mean, float scale) {
+  float shift = scale * p->offset;
 #pragma unroll
-  for (int j = 0; j < 16 / bytes; j++) {
+  for (int j = 0; j < 16 / norm_bytes(c); j++) {
     float by = fmaf(w[j], scale, shift); // scale * (weight + offset)
     f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, by, b[j]) : f[j] * by;
   }
+}
+
+INLINE Vec norm_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale) {
+  const int bytes = norm_bytes(c);
+  float f[8], w[8], b[8];
+  widen(&v, c.kind, bytes, f);
+  widen(&weight, c.kind, bytes, w);
+  if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
+  norm_affine(c, p, f, w, b, mean, scale);
   narrow(&v, c.kind, bytes, f);
   return v;
 }
 
 // ---- Reductions: the same order for every row.
+
+// A chunk's results, to the type of the output; they start on 16 bytes of it, or on as many as they have.
+INLINE void norm_store(NormKernel c, const NormParams *p, char *y, int column, const float *f) {
+  const int per = 16 / norm_bytes(c);
+  uint32_t w[8];
+  if (p->y_kind == c.kind) {
+    Vec v;
+    narrow(&v, c.kind, norm_bytes(c), f);
+    *(uint4 *)(y + (int64_t)column * norm_bytes(c)) = v.v;
+  } else if (p->y_kind == KIND_FP32) {
+    from_floats(f, per, KIND_FP32, w);
+    store_aligned(y + (int64_t)column * 4, 4, w);
+    if (per == 8) store_aligned(y + (int64_t)column * 4 + 16, 4, w + 4);
+  } else {
+    from_floats(f, per, p->y_kind, w);
+    store_aligned(y + (int64_t)column * 2, per / 2, w);
+  }
+}
+
+// Turns a chunk into its result, and stores it.
+INLINE void norm_give(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float mean, float scale, char *y, int column) {
+  const int bytes = norm_bytes(c);
+  if (p->y_kind == c.kind) {
+    *(uint4 *)(y + (int64_t)column * bytes) = norm_output(c, p, v, weight, bias, mean, scale).v;
+    return;
+  }
+  float f[8], w[8], b[8];
+  keep_packed(&v), keep_packed(&weight); // not widened before the branch: there are no registers for that
+  widen(&v, c.kind, bytes, f);
+  widen(&weight, c.kind, bytes, w);
+  if (c.op == NORM_LAYER) widen(&bias, c.kind, bytes, b);
+  norm_affine(c, p, f, w, b, mean, scale);
+  norm_store(c, p, y, column, f);
+}
+
+// Weights or biases of four columns, as floats.
+INLINE void norm_vector4(NormKernel c, const NormParams *p, const void *vector, int column, float *f) {
+  if (norm_bytes(c) == 4 || p->weight_kind != c.kind) {
+    *(float4 *)f = *(const float4 *)((const char *)vector + (int64_t)column * 4);
+  } else {
+    uint2 two = *(const uint2 *)((const char *)vector + (int64_t)column * 2);
+    float2 low = widen2(two.x, c.kind), high = widen2(two.y, c.kind);
+    f[0] = low.x, f[1] = low.y, f[2] = high.x, f[3] = high.y;
+  }
+}
 
 INLINE float lanes_sum(float v, int lanes) {
 #pragma unroll

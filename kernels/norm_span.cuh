@@ -85,23 +85,6 @@ INLINE void span_store_raw(NormKernel c, const NormSpan &a, char *row, const Vec
   }
 }
 
-INLINE void span_store(NormKernel c, const NormParams *p, char *y, int column, const float *f) {
-  const int per = 16 / norm_bytes(c);
-  uint32_t w[8];
-  if (p->y_kind == c.kind) {
-    Vec v;
-    narrow(&v, c.kind, norm_bytes(c), f);
-    *(uint4 *)(y + (int64_t)column * norm_bytes(c)) = v.v;
-  } else if (p->y_kind == KIND_FP32) {
-    from_floats(f, per, KIND_FP32, w);
-    store_aligned(y + (int64_t)column * 4, 4, w);
-    if (per == 8) store_aligned(y + (int64_t)column * 4 + 16, 4, w + 4);
-  } else {
-    from_floats(f, per, p->y_kind, w);
-    store_aligned(y + (int64_t)column * 2, per / 2, w);
-  }
-}
-
 INLINE void span_put(NormKernel c, const NormParams *p, const NormSpan &a, char *y, const Vec *v, float mean,
                      float scale) {
   const int in = norm_bytes(c), per = 16 / in;
@@ -118,7 +101,7 @@ INLINE void span_put(NormKernel c, const NormParams *p, const NormSpan &a, char 
       by[j] = p->weight ? fmaf(by[j], scale, shift) : scale;
       f[j] = c.op == NORM_LAYER ? fmaf(f[j] - mean, by[j], p->bias ? plus[j] : 0) : f[j] * by[j];
     }
-    span_store(c, p, y, span_column(c, a, k), f);
+    norm_store(c, p, y, span_column(c, a, k), f);
   }
 }
 

@@ -22,11 +22,26 @@ typedef struct Spread1 {
   int edge; // column; -1: none
   int first, end, count;
   uint4 *mine;
+  int shift; // of rows that are held as the input's aligned 16 bytes: bytes from those to the chunks
 } Spread1;
 
-INLINE Strip spread_strip(NormKernel c, const NormParams *p, const char *y) {
+// Rows that are held as they lie in the input, though that starts otherwise than the output: what is around a chunk is then within the row, as the first and the last
+// chunk are edges.
+INLINE bool spread_raw(NormKernel c) { return c.op == NORM_RMS || c.op == NORM_LAYER; }
+
+INLINE Vec spread_chunk(NormKernel c, const Spread1 &a, int k) {
+  Vec v;
+  v.v = a.mine[k * blockDim.x];
+  if (a.shift) v.v = funnel(v.v, a.mine[k * blockDim.x + 1], (uint32_t)a.shift, norm_bytes(c));
+  return v;
+}
+
+INLINE Strip spread_strip(NormKernel c, const NormParams *p, NormRow r) {
   const int per = 16 / norm_bytes(c);
-  return strip_of((int)(-((uint32_t)(uintptr_t)y >> (p->y_kind == KIND_FP32 ? 2 : 1)) & (per - 1)), (int)p->n, per);
+  Strip s = strip_of((int)(-((uint32_t)(uintptr_t)r.y >> (p->y_kind == KIND_FP32 ? 2 : 1)) & (per - 1)), (int)p->n, per);
+  if (spread_raw(c) && ((uintptr_t)r.x + s.head * norm_bytes(c)) & 15)
+    s.head += per, s.chunks = max(0, s.chunks - 2), s.edges = (int)p->n - s.chunks * per;
+  return s;
 }
 
 // Chunks of a part, and elements.
@@ -43,7 +58,8 @@ INLINE Spread1 spread_part(NormKernel c, const NormParams *p, NormRow r, uint32_
   Spread1 a;
   int begin = (int)part * (int)(p->parts.length / per);
   a.r = r;
-  a.s = spread_strip(c, p, r.y);
+  a.s = spread_strip(c, p, r);
+  a.shift = spread_raw(c) ? (int)((uintptr_t)r.x + a.s.head * norm_bytes(c)) & 15 : 0;
   a.edge = part == 0 && (int)threadIdx.x < a.s.edges ? strip_edge(a.s, threadIdx.x, per) : -1;
   a.first = begin + (int)threadIdx.x, a.end = begin + spread_chunks(c, p, a.s, part);
   a.count = a.first < a.end ? (int)((uint32_t)(a.end - a.first - 1) / blockDim.x) + 1 : 0;
@@ -74,10 +90,14 @@ INLINE void spread_take(NormKernel c, const NormParams *p, const Spread1 &a, int
 
 INLINE void spread_fill(NormKernel c, const NormParams *p, const Spread1 &a, bool again) {
   const char *from = a.r.x + (int64_t)(a.s.head + a.first * (16 / norm_bytes(c))) * norm_bytes(c);
-  if (c.op != NORM_ADD && a.r.known && !a.r.second && !((uintptr_t)from & 15)) {
+  if (spread_raw(c) || (c.op != NORM_ADD && a.r.known && !a.r.second && !((uintptr_t)from & 15))) {
+    bool more = a.shift && a.count && a.first + (a.count - 1) * (int)blockDim.x == a.end - 1; // it has the last chunk, which ends in 16 bytes more
+    from -= a.shift;
 #pragma unroll 8
     for (int k = 0; k < a.count; k++) fetch16(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16);
+    if (more) fetch16(a.mine + (a.count - 1) * blockDim.x + 1, from + (int64_t)(a.count - 1) * blockDim.x * 16 + 16);
     wait_for_fetches();
+    if (a.shift) __syncthreads(); // chunks end in what the next thread has copied
     return;
   }
 #pragma unroll 1
@@ -100,23 +120,17 @@ INLINE NormEdge spread_edge(NormKernel c, const NormParams *p, Spread1 a, bool a
 INLINE float2 spread_sum(NormKernel c, const Spread1 &a, float edge, float elements, StatsRoom *room) {
   Vec v;
   if (c.op == NORM_LAYER) {
-    v.v = *a.mine;
+    v = spread_chunk(c, a, 0);
     Running r = {a.count ? chunk_mean(v, c.kind, norm_bytes(c)) : edge, {0, 0}, {0, 0}};
 #pragma unroll 4
-    for (int k = 0; k < a.count; k++) {
-      v.v = a.mine[k * blockDim.x];
-      run_chunk(r, v, c.kind, norm_bytes(c));
-    }
+    for (int k = 0; k < a.count; k++) run_chunk(r, spread_chunk(c, a, k), c.kind, norm_bytes(c));
     if (a.edge >= 0) run_one(r, edge);
     Stats s = stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), fmaxf(elements, 1), room);
     return make_float2(s.mean, s.squares);
   }
   float2 sum = make_float2(edge * edge, 0);
 #pragma unroll 4
-  for (int k = 0; k < a.count; k++) {
-    v.v = a.mine[k * blockDim.x];
-    sum = norm_sum(c, v, sum);
-  }
+  for (int k = 0; k < a.count; k++) sum = norm_sum(c, spread_chunk(c, a, k), sum);
   return make_float2(parts_sum(sum.x + sum.y, room->part[0]), 0);
 }
 
@@ -138,7 +152,7 @@ INLINE int spread_batch(NormKernel c) { return c.op == NORM_LAYER || c.op == NOR
 
 // Vectors are of the input's type and start on 16 bytes: the 16 bytes around a chunk's are whole.
 INLINE bool spread_plain(NormKernel c, const NormParams *p) {
-  return span_plain(c, p, p->weight) && (c.op != NORM_LAYER || span_plain(c, p, p->bias)) && p->y_kind == c.kind;
+  return span_plain(c, p, p->weight) && (c.op != NORM_LAYER || span_plain(c, p, p->bias));
 }
 
 INLINE void spread_vectors(NormKernel c, const NormParams *p, const Spread1 &a, int k, SpreadVectors *v) {
@@ -152,23 +166,24 @@ INLINE void spread_vectors(NormKernel c, const NormParams *p, const Spread1 &a, 
 }
 
 INLINE void spread_give(NormKernel c, const NormParams *p, const Spread1 &a, int k, const SpreadVectors *v, float mean, float scale) {
-  int64_t at = (int64_t)(a.s.head + (a.first + k * (int)blockDim.x) * (16 / norm_bytes(c))) * norm_bytes(c);
-  const char *weight = (const char *)p->weight + at, *bias = (const char *)p->bias + at;
+  const int per = 16 / norm_bytes(c);
+  int column = a.s.head + (a.first + k * (int)blockDim.x) * per;
+  const char *weight = (const char *)p->weight + (int64_t)column * norm_bytes(c), *bias = (const char *)p->bias + (int64_t)column * norm_bytes(c);
 #pragma unroll
   for (int i = 0; i < spread_batch(c); i++) {
-    Vec x, w, b;
+    Vec w, b;
     if (k + i >= a.count) continue;
-    x.v = a.mine[(k + i) * blockDim.x];
     w.v = take_around(v->w[i], weight, norm_bytes(c)); // alike for all chunks
     if (c.op == NORM_LAYER) b.v = take_around(v->b[i], bias, norm_bytes(c));
-    *(uint4 *)(a.r.y + at + i * (int)blockDim.x * 16) = norm_output(c, p, x, w, b, mean, scale).v;
+    norm_give(c, p, spread_chunk(c, a, k + i), w, b, mean, scale, a.r.y, column + i * (int)blockDim.x * per);
+    if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
   }
 }
 
 // Writes the thread's chunks from number k on.
-INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, bool plain) {
+INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row) {
   float scale = rsqrtf(row.y + p->eps);
-  if (plain) {
+  if (spread_plain(c, p)) {
 #pragma unroll 1
     for (; k < a.count; k += spread_batch(c)) {
       SpreadVectors v;
@@ -180,8 +195,7 @@ INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int 
   c.chunks = 1;
 #pragma unroll 1
   for (; k < a.count; k++) {
-    Vec v;
-    v.v = a.mine[k * blockDim.x];
+    Vec v = spread_chunk(c, a, k);
     span_put(c, p, spread_span(a, k), a.r.y, &v, row.x, scale);
   }
 }
@@ -232,7 +246,6 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
   }
   float2 v = make_float2(0, 0), row = v;
   uint32_t part = at.part;
-  bool plain = spread_plain(c, p);
   if (at.last) {
     part = p->parts.parts - 1;
     parts_left(p->parts, posts, shared.left);
@@ -243,14 +256,14 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
     int start = p->all_over && part == 0 ? p->parts.front / PARTS_THREADS : 0; // turns that are written last
     Spread1 a = spread_part(c, p, r, part, spread_memory);
     bool whole = !at.last || shared.left[part];
-    if (!whole) a.count = part ? 0 : min(a.count, start);
+    if (!whole) a.count = part ? 0 : min(a.count, start), a.end = min(a.end, start * (int)blockDim.x);
     if (at.last) start = 0;
     spread_fill(c, p, a, at.last);
     if (!at.last) v = spread_sum(c, a, spread_edge(c, p, a, false).x, spread_count(c, p, a.s, part), &shared.room[0]);
     if (first && !spread_exchange(p, at, posts, &shared, &v)) return;
     if (first) row = spread_row(c, p, a.s, v, &shared.room[1]);
     first = false;
-    spread_put(c, p, a, start, row, plain);
+    spread_put(c, p, a, start, row);
     if (at.last || !p->all_over) spread_put_edge(c, p, a, row);
     if (!at.last || part == 0) return;
   }

@@ -50,15 +50,19 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
       cpu_load(a->dtype, a->x, row * xs + at, c, f);
       sum += norm_sum(f, c);
     }
-    float mean = (float)(sum / (double)a->n);
+    double exact = sum / (double)a->n;
+    float mean = (float)exact,
+          rest =
+              (float)(exact - (double)mean); // elements may be closer to each other than the mean's rounding
     CPU_CHUNKS(at, c, a->n) {
       cpu_load(a->dtype, a->x, row * xs + at, c, f);
-      squares += norm_squares(f, mean, c);
+      for (int64_t i = 0; i < c; i++) f[i] -= mean;
+      squares += norm_squares(f, rest, c);
     }
     float scale = norm_scale(&norm, squares);
     CPU_CHUNKS(at, c, a->n) {
       cpu_load(a->dtype, a->x, row * xs + at, c, f);
-      for (int64_t i = 0; i < c; i++) f[i] -= mean;
+      for (int64_t i = 0; i < c; i++) f[i] = f[i] - mean - rest;
       norm_apply(&norm, f, at, c, scale, a->bias);
       cpu_store(norm.out, a->y, row * ys + at, c, f);
     }

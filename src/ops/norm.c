@@ -72,6 +72,9 @@ static const Rule layer_rules_fp32[] = {SHORT_ROWS,
                                         {2048, NORM_f_block4_late, 4, 0, 1},
                                         {4096, NORM_f_big, 8, 256, 2},
                                         WIDE_ROWS(NORM_LAYER_THREADS)};
+// Weights or an output of another type: rmsnorm, and 16-bit rows of layernorm.
+static const Rule mixed_rules[] = {SHORT_ROWS, {128, NORM_f_warp, 4, 32, 1}};
+static const Rule layer_mixed_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}};
 static const Rule any_rules[] = {
     {1536, NORM_f_any3, 3, 0, 1}, {2048, NORM_f_any4, 4, 0, 1},  {4096, NORM_f_any4, 4, 0, 2},
     {8192, NORM_f_any4, 4, 0, 4}, {16384, NORM_f_any4, 4, 0, 8}, {32768, NORM_f_any4, 4, 0, 16},
@@ -107,8 +110,8 @@ enum {
   SPLIT_BLOCKS = 64,  // if those are no more than this in all
   TINY_CHUNKS = 1,    // shorter rows would leave most of the lanes that share them idle
   SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there;
-  SPREAD_CAST = 16,   // the same of rows to another type,
-  SPREAD_LAYER = 2,   // and of layernorm's, whose vectors and words are many single accesses there
+  SPREAD_LAYER =
+      2, // and of layernorm's to another type, whose vectors and words are many single accesses there
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -168,11 +171,16 @@ static bool by_vectors(const NormParams *p, int64_t per, int64_t out) {
          ((uintptr_t)p->y | (uint64_t)p->y_stride) % (uint64_t)chunk == 0;
 }
 
-// Aligned whole chunks, all of one type except an fp8 output: the fast kernels take them.
+// Weights or an output of another type than the input, other than fp8.
+static bool is_mixed(const NormCall *call, int kind) {
+  return call->p.weight_kind != kind || (call->p.y_kind != kind && !call->fp8);
+}
+
+// Aligned whole chunks: the fast kernels take them. Several types: rmsnorm and layernorm, not to fp8 (norm_mixes in kernels/norm.cuh).
 static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
   const NormParams *p = &call->p;
-  return (p->y_kind == kind || call->fp8) && p->weight_kind == kind && p->weight &&
-         (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
+  bool one_type = !is_mixed(call, kind) || (!call->fp8 && !p->residual && !p->ids);
+  return one_type && p->weight && (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
 // One input, vectors of its type and on 16 bytes: rows in shared memory are then read and written by chunks.
@@ -189,8 +197,17 @@ static bool is_plain(const NormCall *call, int kind) {
 
 // From how many blocks of a cluster on rows in registers are slower than in shared memory (measured).
 static int spread_cluster(const NormCall *call, int kind) {
-  if (call->p.y_kind == kind) return SPREAD_CLUSTER;
-  return call->layer ? SPREAD_LAYER : SPREAD_CAST;
+  return call->layer && call->p.y_kind != kind ? SPREAD_LAYER : SPREAD_CLUSTER;
+}
+
+// 16-bit rows whose words are not words of the output, which starts differently. Such rows are faster in shared
+// memory, which holds them as they lie in the input, from so many bytes on that the blocks of an SM have enough
+// under way.
+static bool is_apart(const NormCall *call, int64_t in, int64_t out) {
+  enum { LEAST = 16 << 10 };
+  const NormParams *p = &call->p;
+  return in == 2 && !p->residual && !p->ids && !call->fp8 && p->n * in >= LEAST &&
+         (((intptr_t)p->x / in - (intptr_t)p->y / out) % 2 || (p->x_stride / in - p->y_stride / out) % 2);
 }
 
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
@@ -213,6 +230,10 @@ static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, boo
 static const Rule *fast_rule(const SolContext *ctx, const NormCall *call, int64_t in, int64_t chunks,
                              bool clusters) {
   const NormParams *p = &call->p;
+  bool mixed = is_mixed(call, ops_kind(call->dtype));
+  if (mixed && !call->layer) return FIND(mixed_rules);
+  if (mixed && in == 2) return FIND(layer_mixed_rules);
+  if (mixed) clusters = false; // not "big"
   if (p->residual) {
     const Rule *rule = FIND(add_rules);
     uint64_t few = (uint64_t)ctx->sms * (in == 2 && chunks <= SPLIT_CHUNKS ? 4 : 1);
@@ -395,8 +416,9 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
-  if (!rule || (rule->kernel == NORM_f_striped3 && rule->cluster >= spread_cluster(call, kind) &&
-                has_plain_vectors(call, kind))) {
+  int least_cluster = is_apart(call, in, out) ? 1 : spread_cluster(call, kind);
+  if (!rule ||
+      (rule->kernel == NORM_f_striped3 && rule->cluster >= least_cluster && has_plain_vectors(call, kind))) {
     if (clusters && plan_spread(ctx, p, (int)in, (int)out, &l)) return ops_launch(ctx, def, &l, stream);
     l.shared = 0;
   }
