@@ -100,7 +100,7 @@ INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
 #pragma unroll
   for (int k = 0; k < chunks; k++) {
     int64_t place = (int64_t)(at.thread + k * p->per_row) * 16;
-    if (place < p->n) *(uint4 *)(at.y + place) = v[k];
+    if (place < p->n) store16(at.y + place, v[k], p->stream);
   }
 }
 
@@ -152,7 +152,7 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   }
 #pragma unroll
   for (int k = 0; k < chunks; k++)
-    if (first + k * step >= 0 && first + k * step < end) *(uint4 *)(at.y + first + k * step) = v[k];
+    if (first + k * step >= 0 && first + k * step < end) store16(at.y + first + k * step, v[k], p->stream);
   if (at.thread >= 16 / size) return;
   const int64_t before = (int64_t)at.thread * size, after = end + before;
   Vec ends;

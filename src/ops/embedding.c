@@ -84,6 +84,9 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #include "kernels/embedding/embedding.def"
 };
 
+#include <stdlib.h>
+#include <string.h>
+static int looks(char c) { const char *s = getenv("SOL_LOOKS"); return s && strchr(s, c); }
 // Short rows, of which both ends would be much: where rows of y are dense, y is one sequence.
 enum { SHORT = 256 }; // bytes of a row
 static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
@@ -179,7 +182,7 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
 // is far from L1, whole vectors are staged.
 static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
   enum { NEAR = 8 << 20 }; // bytes of a table
-  if (unit == 1 || (unit == 2 && r->rows * p->n > NEAR)) {
+  if (unit == 1 || (unit == 2 && (looks('g') || (!looks('f') && r->rows * p->n > NEAR)))) {
     set_staged(ctx, r, unit, p);
     return unit == 2 ? EMBEDDING_sol_embedding_staged_2 : EMBEDDING_sol_embedding_staged_1;
   }
@@ -210,8 +213,8 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   if (unit < 16 && is_flow(r, p->n)) return pick_flow(ctx, r, unit, p);
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
-  if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
-  if (words && p->n >= LONG) {
+  if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && (looks('w') ? 0 : looks('F') || is_near(r)))) return pick_flat(r, unit, p);
+  if (words && p->n >= LONG && !looks('h')) {
     bool twice = unit >= 4 && is_near(r);
     int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
     set_lines(p->n, lines, p);
@@ -252,7 +255,7 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
     return size == 4  ? EMBEDDING_sol_embedding_rows_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_rows_2_to_4
                       : EMBEDDING_sol_embedding_rows_2_to_2;
-  if (r->n * out >= LONG) {
+  if (r->n * out >= LONG && !looks('c')) {
     set_lines(r->n * out, EMBEDDING_LINES, p);
     return size == 4  ? EMBEDDING_sol_embedding_words_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_words_2_to_4
@@ -293,7 +296,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
                        .x_stride = r->x_stride * size,
                        .wide_ids = r->id_dtype == SOL_INT64,
                        .x_kind = ops_kind(r->dtype),
-                       .stream = is_streamed(r),
+                       .stream = looks('s') || (!looks('n') && is_streamed(r)),
                        .y_kind = ops_kind(r->out_dtype)};
   if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
   OpsLaunch l = {
