@@ -6,7 +6,10 @@
 
 #include "../tiny.h"
 
-enum { EMBED_THREADS = 128 }; // of a block
+enum {
+  EMBED_THREADS = 128, // of a block
+  EMBED_SLOTS = 4      // most rows in a block's shared memory, where it has rows one after another
+};
 
 typedef struct EmbedParams {
   const void *table, *weight, *ids; // weight: NULL: ones
@@ -19,6 +22,7 @@ typedef struct EmbedParams {
   int32_t n, wide_ids, weight_kind;
   float eps, offset, over_n;
   int32_t words, warp_rows; // the number in embed_rows.def, and the rows of a warp, 32 at most
+  int32_t slots, slot;      // embed_ring.cuh: rows in a block's shared memory, and the bytes from one to the next
 } EmbedParams;
 
 #endif

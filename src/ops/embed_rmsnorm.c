@@ -4,20 +4,26 @@
 #include "ops/norm.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-// Of each type: rows that start anywhere, longer ones, rows of a few elements.
+// Of each type: rows that start anywhere, longer ones, rows of a few elements; rows one after another, 2, 4 or 8 items of them a thread.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
   EMBED_LONG,
   EMBED_TINY,
-  EMBED_PER_TYPE = 3,
+  EMBED_RING2,
+  EMBED_RING4,
+  EMBED_RING8,
+  EMBED_PER_TYPE = NORM_EMBED_OWN / 3,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
 #define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
-  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
+  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",   \
+      "sol_embed_rmsnorm_" #T "_ring2", "sol_embed_rmsnorm_" #T "_ring4", "sol_embed_rmsnorm_" #T "_ring8",
     EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
@@ -150,6 +156,33 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
   return true;
 }
 
+// Longer rows, one after another in a block's shared memory. Sums are in the order of norm.c's kernels, which take few aligned rows.
+static bool plan_ring(SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
+                      OpsLaunch *l) {
+  enum { LEAST = 128, TWO = 512, FOUR = 4 * 384, MOST = 4096, THREADS = 1024, SHARED = 220 << 10 };
+  int64_t size = ops_size(a->dtype), per = 16 / size;
+  bool aligned = is_aligned(a, p, norm);
+  int64_t items = ops_ceil_div(a->n + (aligned ? 0 : per - 1), per);
+  if (getenv("SOL_LOOKS") && strchr(getenv("SOL_LOOKS"), 'o')) return false;
+  if (norm->out != a->dtype || !a->weight || norm->weight_dtype != a->dtype ||
+      !ops_has_kernel(ctx, &ops_embed_rmsnorm, EMBED_RING2) || items <= LEAST || items > MOST ||
+      (aligned && a->m <= 4 * ctx->sms))
+    return false;
+  int64_t each = items <= TWO ? 2 : items <= FOUR ? 4 : 8;
+  int64_t threads = each == 8 ? 512 : ops_ceil_div(items, 32 * each) * 32, blocks = THREADS / threads;
+  p->slot = (int32_t)(ops_ceil_div(a->n * size + 30, 16) * 16 + 32);
+  while (blocks > 1 && SHARED / (blocks * p->slot) < 2) blocks--;
+  p->slots = (int32_t)cpu_min(EMBED_SLOTS, SHARED / (blocks * p->slot));
+  if (p->slots < 2) return false;
+  int64_t grid = cpu_min(a->m, blocks * ctx->sms);
+  if (!aligned && grid > 8) grid -= grid % 8; // all rows of a block have the same place between 16-byte boundaries
+  l->kernel = (each == 2 ? EMBED_RING2 : each == 4 ? EMBED_RING4 : EMBED_RING8) +
+              (a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2) * EMBED_PER_TYPE;
+  l->block = (uint32_t)threads, l->shared = (uint32_t)(p->slots * p->slot);
+  ops_grid(l->grid, (uint64_t)grid, 1);
+  return true;
+}
+
 static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
   int64_t size = ops_size(a->dtype);
   EmbedParams p = {.table = a->table,
@@ -179,7 +212,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   EmbedParams p = params_of(a, &norm);
   OpsLaunch l = {
       .early = ops_has_kernel(ctx, &ops_embed_rmsnorm, NORM_f_big), .params = &p, .bytes = sizeof p};
-  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
+  if (plan_rows(ctx, a, &norm, &p, &l) || plan_ring(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   NormCall call = norm_call(&norm);
   call.p.second = a->embedded;
   call.p.second_stride = ops_stride(a->embedded_stride, a->n) * ops_size(a->dtype);
