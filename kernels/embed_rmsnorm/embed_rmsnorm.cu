@@ -1,20 +1,27 @@
 // rmsnorm of table[ids[row]]. The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh; those for short rows
 // that start anywhere in embed_rows.cuh.
-#include "embed_rmsnorm/embed_ring.cuh"
 #include "embed_rmsnorm/embed_rows.cuh"
 #include "norm_spread.cuh"
 
 #define NORM(T, name, how, number) NORM_##how(sol_embed_rmsnorm_##T##_##name, NORM_EMBED, TYPE_##T, number)
 #include "norm.def"
 
-#define EMBED_OF(T, name, threads, blocks, body)                                                                       \
-  KERNEL __launch_bounds__(threads, blocks) sol_embed_rmsnorm_##T##_##name(const __grid_constant__ EmbedParams p) { body; }
-#define EMBED(T, name, blocks, body) EMBED_OF(T, name, EMBED_THREADS, blocks, body)
+#define EMBED(T, name, blocks, body)                                                                                   \
+  KERNEL __launch_bounds__(EMBED_THREADS, blocks) sol_embed_rmsnorm_##T##_##name(const __grid_constant__ EmbedParams p) { body; }
 #define EMBED_TYPE(T)                                                                                                  \
-  EMBED(T, rows, 8, embed_rows(&p, TYPE_##T, true))                                                                    \
-  EMBED(T, long_rows, 5, embed_rows(&p, TYPE_##T, false))                                                              \
+  EMBED(T, rows, 8, embed_rows(&p, TYPE_##T, true, false))                                                             \
+  EMBED(T, long_rows, 5, embed_rows(&p, TYPE_##T, false, false))                                                       \
   EMBED(T, tiny, 8, embed_tiny(&p, TYPE_##T))                                                                          \
-  EMBED_RING(T)
+  EMBED_TURNS(T)
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+#define EMBED_TURNS(T)                                                                                                 \
+  EMBED(T, turns, 7, embed_rows(&p, TYPE_##T, true, true))                                                             \
+  EMBED(T, long_turns, 5, embed_rows(&p, TYPE_##T, false, true))                                                       \
+  EMBED(T, turns_cs, 7, embed_rows(&p, TYPE_##T, true, true, 1))                                                       \
+  EMBED(T, long_turns_cs, 5, embed_rows(&p, TYPE_##T, false, true, 1))
+#else
+#define EMBED_TURNS(T)
+#endif
 EMBED_TYPE(f)
 EMBED_TYPE(h)
 EMBED_TYPE(b)

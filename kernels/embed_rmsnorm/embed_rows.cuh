@@ -3,6 +3,7 @@
 #ifndef SOL_KERNELS_EMBED_ROWS_CUH
 #define SOL_KERNELS_EMBED_ROWS_CUH
 
+#include "bulk.cuh"
 #include "embed_rows.h"
 #include "norm_narrow.cuh"
 #include "tiny.cuh"
@@ -80,10 +81,47 @@ INLINE void embed_row(const EmbedParams *p, WordKind c, const float *weights, co
   if (per == 2 && edge >= 0) store_one(y, edge, c.y_kind, element_float(c, end) * (weights[edge] * scale));
 }
 
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+// A warp has turns of some rows, whose ids its lanes read, one each; those of the next turn are in flight to its shared memory.
+INLINE void embed_turns_of(const EmbedParams *p, WordKind c, const float *weights, int lanes, int steps) {
+  __shared__ uint64_t full[EMBED_THREADS / 32][2];
+  __shared__ int places[EMBED_THREADS / 32][2][32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, turn_bytes = 32 + p->warp_rows * p->slot;
+  char *memory = narrow_memory + p->weights + warp * 2 * turn_bytes;
+  if (lane < 2) barrier_init(&full[warp][lane], 1);
+  barrier_init_done();
+  async_fence();
+  __syncwarp();
+  const uint64_t step = (uint64_t)gridDim.x * (EMBED_THREADS / 32) * p->warp_rows;
+  uint64_t begin = ((uint64_t)blockIdx.x * (EMBED_THREADS / 32) + warp) * p->warp_rows;
+  const char *next = lane < p->warp_rows ? embed_from(p, begin + lane) : NULL;
+  bulk_rows(memory, p->slot, &full[warp][0], places[warp][0], next, p->n * c.in, (const char *)p->table, p->table_end, c.in);
+  next = lane < p->warp_rows ? embed_from(p, begin + step + lane) : NULL;
+  int slot = 0, parity = 0;
+#pragma unroll 1
+  for (; begin < p->m; begin += step) {
+    bulk_rows(memory + (slot ^ 1) * turn_bytes, p->slot, &full[warp][slot ^ 1], places[warp][slot ^ 1], next, p->n * c.in, (const char *)p->table,
+              p->table_end, c.in);
+    next = lane < p->warp_rows ? embed_from(p, begin + 2 * step + lane) : NULL;
+    int rows = (int)min((uint64_t)p->warp_rows, p->m - begin);
+    barrier_wait(&full[warp][slot], parity);
+#pragma unroll 1
+    for (int i = lane / lanes; i - lane / lanes < rows; i += 32 / lanes) {
+      int place = i < rows ? places[warp][slot][i] : 0;
+      int64_t row = (int64_t)begin + i;
+      embed_row(p, c, weights, place ? memory + slot * turn_bytes + place : NULL, (char *)p->y + row * p->y_stride,
+                (char *)p->second + row * p->second_stride, lane % lanes, lanes, steps, i < rows);
+    }
+    __syncwarp();
+    if (slot ^= 1, !slot) parity ^= 1;
+  }
+}
+#endif
 // A warp has some rows after another, whose ids its lanes read, one each.
-INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights, const char *from, int lanes, int steps) {
+INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights, int lanes, int steps) {
   int lane = threadIdx.x % lanes, slot = threadIdx.x % 32 / lanes;
   uint64_t begin = thread_index() / 32 * p->warp_rows;
+  const char *from = threadIdx.x % 32 < p->warp_rows ? embed_from(p, begin + threadIdx.x % 32) : NULL;
   int rows = begin < p->m ? (int)min((uint64_t)p->warp_rows, p->m - begin) : 0;
 #pragma unroll 1
   for (int i = slot; i - slot < rows; i += 32 / lanes) {
@@ -93,20 +131,23 @@ INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights
   }
 }
 
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+#define EMBED_WAY(p, c, weights, lanes, steps) turns ? embed_turns_of(p, c, weights, lanes, steps) : embed_rows_of(p, c, weights, lanes, steps)
+#else
+#define EMBED_WAY embed_rows_of
+#endif
 // few: up to 8 words of a lane; the others have a kernel of their own, whose threads have more registers.
-INLINE void embed_rows(const EmbedParams *p, int kind, bool few) {
+INLINE void embed_rows(const EmbedParams *p, int kind, bool few, bool turns, int stream = 0) {
   const int size = kind == KIND_FP32 ? 4 : 2;
-  const WordKind c = {size, size, 0, kind, kind, 0};
+  const WordKind c = {size, size, 0, kind, kind, stream};
   float *weights = (float *)narrow_memory;
   begin_kernel();
-  int lane = threadIdx.x % 32;
-  const char *from = lane < p->warp_rows ? embed_from(p, thread_index() / 32 * p->warp_rows + lane) : NULL;
   embed_weights(p, weights, 4 / size);
   __syncthreads();
   switch (p->words) {
 #define EMBED_ROWS(number, lanes, steps)                                                                               \
   case number:                                                                                                         \
-    if (few == ((steps) <= 8)) embed_rows_of(p, c, weights, from, lanes, steps);                                       \
+    if (few == ((steps) <= 8)) EMBED_WAY(p, c, weights, lanes, steps);                                                 \
     break;
 #include "embed_rows.def"
   }

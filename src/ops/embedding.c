@@ -182,7 +182,7 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
 // is far from L1, whole vectors are staged.
 static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
   enum { NEAR = 8 << 20 }; // bytes of a table
-  if (unit == 1 || (unit == 2 && (looks('g') || (!looks('f') && r->rows * p->n > NEAR)))) {
+  if (unit == 1 || (unit == 2 && r->rows * p->n > NEAR)) {
     set_staged(ctx, r, unit, p);
     return unit == 2 ? EMBEDDING_sol_embedding_staged_2 : EMBEDDING_sol_embedding_staged_1;
   }
@@ -234,6 +234,13 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   return k;
 }
 
+// Whether all rows start at a piece's boundary, on both sides.
+static bool on_pieces(const EmbeddingRows *r, int64_t per) {
+  int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype);
+  return ops_align(r->x, r->x_stride * size, 2) >= per * size &&
+         ops_align(r->y, r->y_stride * out, 2) >= per * out;
+}
+
 static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
   int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype), wide = size > out ? size : out,
           per = 16 / wide;
@@ -255,7 +262,7 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
     return size == 4  ? EMBEDDING_sol_embedding_rows_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_rows_2_to_4
                       : EMBEDDING_sol_embedding_rows_2_to_2;
-  if (r->n * out >= LONG && !looks('c')) {
+  if (r->n * out >= LONG && !on_pieces(r, per)) {
     set_lines(r->n * out, EMBEDDING_LINES, p);
     return size == 4  ? EMBEDDING_sol_embedding_words_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_words_2_to_4

@@ -139,11 +139,8 @@ const uint32_t norm_shared[NORM_ALL] = {
 };
 
 #define NORM(T, name, how, number) SHARED_##how,
-enum { BIG_EMBED = 220 << 10 };
 const uint32_t norm_embed_shared[NORM_KERNELS + NORM_EMBED_OWN] = {
 #include "kernels/norm.def"
-#define EMBED_OWN 0, 0, 0, BIG_EMBED, BIG_EMBED, BIG_EMBED
-    EMBED_OWN, EMBED_OWN, EMBED_OWN,
 };
 
 const int64_t norm_shapes[NORM_SHAPES][4] = {
@@ -213,16 +210,6 @@ static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, boo
 }
 
 #define FIND(rules) find_rule(rules, SOL_COUNT(rules), chunks, clusters)
-#include <stdlib.h>
-#include <string.h>
-static const Rule *embed_looks(int64_t chunks, bool clusters) {
-  static const Rule two[] = {SHORT_ROWS, {128, NORM_f_warp, 4, 32, 1}, {1024, NORM_f_block_late, 2, 0, 1}, {4096, NORM_f_block4_late, 4, 0, 1}, WIDE_ROWS(512)};
-  static const Rule big[] = {SHORT_ROWS, {128, NORM_f_warp, 4, 32, 1}, {512, NORM_f_block4_late, 4, 0, 1}, {2048, NORM_f_big, 4, 256, 1}, {4096, NORM_f_big, 8, 256, 2}, WIDE_ROWS(512)};
-  const char *s = getenv("SOL_LOOKS");
-  if (s && strchr(s, '2')) return FIND(two);
-  if (s && strchr(s, 'b')) return FIND(big);
-  return FIND(embed_rules);
-}
 static const Rule *fast_rule(const SolContext *ctx, const NormCall *call, int64_t in, int64_t chunks,
                              bool clusters) {
   const NormParams *p = &call->p;
@@ -231,7 +218,7 @@ static const Rule *fast_rule(const SolContext *ctx, const NormCall *call, int64_
     uint64_t few = (uint64_t)ctx->sms * (in == 2 && chunks <= SPLIT_CHUNKS ? 4 : 1);
     return rule && rule->kernel == NORM_f_block_late && p->m <= few ? &add_few : rule;
   }
-  if (p->ids) return embed_looks(chunks, clusters);
+  if (p->ids) return FIND(embed_rules);
   if (call->layer) return in == 4 ? FIND(layer_rules_fp32) : FIND(layer_rules);
   return call->fp8 ? FIND(fp8_rules) : FIND(rms_rules);
 }
@@ -426,7 +413,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
                p->m * (uint64_t)rule->held <= SPLIT_BLOCKS;
   }
   l.kernel = kernel < NORM_KERNELS ? call->fp8 + type * PER_TYPE + kernel : kernel + type * ODD_PER_TYPE;
-  p->ahead = getenv("SOL_LOOKS") && strchr(getenv("SOL_LOOKS"), 'a') ? 0 : rows_ahead(p, p->n * in, rule->kernel);
+  p->ahead = rows_ahead(p, p->n * in, rule->kernel);
   uint64_t parts = p->split ? (uint64_t)rule->held : l.cluster;
   ops_grid(l.grid, (p->m + rows - 1) / rows * parts * l.block, l.block);
   return ops_launch(ctx, def, &l, stream);
