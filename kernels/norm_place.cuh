@@ -20,7 +20,6 @@ typedef struct NormPlace {
   int64_t edge; // striped: one more column of the row, without base, that this thread has; -1: none
   bool vector;  // whole chunks are one access
   bool all;     // striped: all words are known to be within the row
-  bool stream;  // norm_put
 } NormPlace;
 
 INLINE int norm_out_bytes(NormKernel c, const NormParams *p) {
@@ -55,7 +54,6 @@ INLINE NormPlace any_place(NormKernel c, const NormParams *p) {
     s.step = pair, s.jump = all * per, s.first = s.thread * per;
   }
   s.vector = !c.striped && p->layout == NORM_VECTORS;
-  s.stream = p->stream;
   s.lo = s.head = 0, s.base = 0, s.edge = -1, s.all = false;
   s.hi = s.row < p->m ? (int)min((int64_t)1 << 30, p->n) : 0;
   return s;
@@ -168,7 +166,7 @@ INLINE void any_store_words(NormKernel c, NormPlace s, char *row, int k, Vec v) 
   row += (int64_t)s.first * norm_bytes(c);
 #pragma unroll
   for (int j = 0; j < 4; j++)
-    if (any_has_word(c, s, k, j)) norm_put(c, s.stream, row + any_offset(c, s, k, j * norm_pair(c)) * norm_bytes(c), v.u[j]);
+    if (any_has_word(c, s, k, j)) *(uint32_t *)(row + any_offset(c, s, k, j * norm_pair(c)) * norm_bytes(c)) = v.u[j];
 }
 
 // The chunks as they are.
@@ -178,7 +176,7 @@ INLINE void any_store_raw(NormKernel c, NormPlace s, char *row, const Vec *v) {
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     if (any_whole(c, s, k)) {
-      norm_put(c, s.stream, row + (int64_t)any_column(c, s, k, 0) * in, v[k].v);
+      *(uint4 *)(row + (int64_t)any_column(c, s, k, 0) * in) = v[k].v;
     } else if (words) {
       any_store_words(c, s, row, k, v[k]);
     } else {
@@ -226,7 +224,7 @@ INLINE void any_store(NormKernel c, const NormParams *p, NormPlace s, char *row,
   } else if (p->y_kind == KIND_FP32) {
 #pragma unroll
     for (int j = 0; j < per; j += 4)
-      norm_put(c, s.stream, (float *)row + at + j, make_float4(f[j], f[j + 1], f[j + 2], f[j + 3]));
+      *(float4 *)((float *)row + at + j) = make_float4(f[j], f[j + 1], f[j + 2], f[j + 3]);
   } else {
     uint32_t u[4];
     if (p->y_kind == KIND_FP16)
@@ -235,8 +233,8 @@ INLINE void any_store(NormKernel c, const NormParams *p, NormPlace s, char *row,
     else
 #pragma unroll
       for (int j = 0; j < per; j += 2) u[j / 2] = narrow2(f[j], f[j + 1], KIND_BF16);
-    if (per == 8) norm_put(c, s.stream, (uint16_t *)row + at, make_uint4(u[0], u[1], u[2], u[3]));
-    else norm_put(c, s.stream, (uint16_t *)row + at, make_uint2(u[0], u[1]));
+    if (per == 8) *(uint4 *)((uint16_t *)row + at) = make_uint4(u[0], u[1], u[2], u[3]);
+    else *(uint2 *)((uint16_t *)row + at) = make_uint2(u[0], u[1]);
   }
 }
 

@@ -9,19 +9,9 @@
 #define EMBED(T, name, blocks, body)                                                                                   \
   KERNEL __launch_bounds__(EMBED_THREADS, blocks) sol_embed_rmsnorm_##T##_##name(const __grid_constant__ EmbedParams p) { body; }
 #define EMBED_TYPE(T)                                                                                                  \
-  EMBED(T, rows, 8, embed_rows(&p, TYPE_##T, true, false))                                                             \
-  EMBED(T, long_rows, 5, embed_rows(&p, TYPE_##T, false, false))                                                       \
-  EMBED(T, tiny, 8, embed_tiny(&p, TYPE_##T))                                                                          \
-  EMBED_TURNS(T)
-#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-#define EMBED_TURNS(T)                                                                                                 \
-  EMBED(T, turns, 7, embed_rows(&p, TYPE_##T, true, true))                                                             \
-  EMBED(T, long_turns, 5, embed_rows(&p, TYPE_##T, false, true))                                                       \
-  EMBED(T, turns_cs, 7, embed_rows(&p, TYPE_##T, true, true, 1))                                                       \
-  EMBED(T, long_turns_cs, 5, embed_rows(&p, TYPE_##T, false, true, 1))
-#else
-#define EMBED_TURNS(T)
-#endif
+  EMBED(T, rows, 8, embed_rows(&p, TYPE_##T, true))                                                                    \
+  EMBED(T, long_rows, 5, embed_rows(&p, TYPE_##T, false))                                                              \
+  EMBED(T, tiny, 8, embed_tiny(&p, TYPE_##T))
 EMBED_TYPE(f)
 EMBED_TYPE(h)
 EMBED_TYPE(b)

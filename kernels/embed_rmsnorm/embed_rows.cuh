@@ -3,7 +3,6 @@
 #ifndef SOL_KERNELS_EMBED_ROWS_CUH
 #define SOL_KERNELS_EMBED_ROWS_CUH
 
-#include "bulk.cuh"
 #include "embed_rows.h"
 #include "norm_narrow.cuh"
 #include "tiny.cuh"
@@ -16,6 +15,30 @@ INLINE const char *embed_from(const EmbedParams *p, uint64_t row) {
   if ((uint64_t)id < (uint64_t)p->vocab) return (const char *)p->table + id * p->table_stride;
   if (p->bad) *p->bad = 1;
   return NULL;
+}
+
+// While the predecessor runs, which may still write the ids: where the row is likely to be. A stale id costs needless lines in L2, nothing else.
+INLINE const char *embed_likely(const EmbedParams *p, uint64_t row) {
+  if (row >= p->m) return NULL;
+  int64_t id = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
+  return (uint64_t)id < (uint64_t)p->vocab ? (const char *)p->table + id * p->table_stride : NULL;
+}
+
+INLINE void embed_hint_weights(const EmbedParams *p) {
+  int bytes = p->weight ? p->n * (p->weight_kind == KIND_FP32 ? 4 : 2) : 0;
+  if (blockIdx.x < 4 && (int)threadIdx.x * 128 < bytes) prefetch_l2((const char *)p->weight + threadIdx.x * 128); // some blocks are enough
+}
+
+// Where blocks are few: prefetches a warp's rows, a line a lane.
+INLINE void embed_hint(const EmbedParams *p, int in) {
+  if (!may_hint()) return;
+  int lane = threadIdx.x % 32, bytes = p->n * in;
+  const char *likely = lane < p->warp_rows ? embed_likely(p, thread_index() / 32 * p->warp_rows + lane) : NULL;
+  for (int i = 0; i < p->warp_rows; i++) {
+    const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)likely, i);
+    if (x && lane * 128 < bytes + 127) prefetch_l2(x + min(lane * 128, bytes - 1));
+  }
+  embed_hint_weights(p);
 }
 
 // Weights as floats, in shared memory: of elements of 2 bytes twice, the second time an odd number of floats further on, so that any two
@@ -34,7 +57,7 @@ INLINE float2 pair_floats(WordKind c, uint32_t u) { return c.in == 4 ? make_floa
 INLINE void embed_copy(WordKind c, int n, const char *x, char *to, int lane, int lanes, int steps, bool there) {
   const int step = lanes * 2;
   WordRow r = word_row(c, n, x, to, lane, min(32, 4 * lanes));
-  int64_t edge = word_edge(c, n, to, lane);
+  int edge = word_edge(c, n, to, lane);
   if (!there) r.last = -1, edge = -1;
 #pragma unroll
   for (int k = 0; k < steps; k++) word_store(c, r, k, step, word_load(r, c, k, step));
@@ -45,7 +68,7 @@ INLINE void embed_row(const EmbedParams *p, WordKind c, const float *weights, co
                       int steps, bool there) {
   const int per = 4 / c.out, step = lanes * per;
   WordRow r = word_row(c, p->n, x, y, lane, min(32, 4 * lanes));
-  int64_t edge = word_edge(c, p->n, y, lane);
+  int edge = word_edge(c, p->n, y, lane);
   if (!there) r.last = -1, edge = -1;
   uint32_t u[16], end = edge_load(c, x, edge);
   WordPair v[16];
@@ -81,73 +104,35 @@ INLINE void embed_row(const EmbedParams *p, WordKind c, const float *weights, co
   if (per == 2 && edge >= 0) store_one(y, edge, c.y_kind, element_float(c, end) * (weights[edge] * scale));
 }
 
-#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-// A warp has turns of some rows, whose ids its lanes read, one each; those of the next turn are in flight to its shared memory.
-INLINE void embed_turns_of(const EmbedParams *p, WordKind c, const float *weights, int lanes, int steps) {
-  __shared__ uint64_t full[EMBED_THREADS / 32][2];
-  __shared__ int places[EMBED_THREADS / 32][2][32];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, turn_bytes = 32 + p->warp_rows * p->slot;
-  char *memory = narrow_memory + p->weights + warp * 2 * turn_bytes;
-  if (lane < 2) barrier_init(&full[warp][lane], 1);
-  barrier_init_done();
-  async_fence();
-  __syncwarp();
-  const uint64_t step = (uint64_t)gridDim.x * (EMBED_THREADS / 32) * p->warp_rows;
-  uint64_t begin = ((uint64_t)blockIdx.x * (EMBED_THREADS / 32) + warp) * p->warp_rows;
-  const char *next = lane < p->warp_rows ? embed_from(p, begin + lane) : NULL;
-  bulk_rows(memory, p->slot, &full[warp][0], places[warp][0], next, p->n * c.in, (const char *)p->table, p->table_end, c.in);
-  next = lane < p->warp_rows ? embed_from(p, begin + step + lane) : NULL;
-  int slot = 0, parity = 0;
-#pragma unroll 1
-  for (; begin < p->m; begin += step) {
-    bulk_rows(memory + (slot ^ 1) * turn_bytes, p->slot, &full[warp][slot ^ 1], places[warp][slot ^ 1], next, p->n * c.in, (const char *)p->table,
-              p->table_end, c.in);
-    next = lane < p->warp_rows ? embed_from(p, begin + 2 * step + lane) : NULL;
-    int rows = (int)min((uint64_t)p->warp_rows, p->m - begin);
-    barrier_wait(&full[warp][slot], parity);
-#pragma unroll 1
-    for (int i = lane / lanes; i - lane / lanes < rows; i += 32 / lanes) {
-      int place = i < rows ? places[warp][slot][i] : 0;
-      int64_t row = (int64_t)begin + i;
-      embed_row(p, c, weights, place ? memory + slot * turn_bytes + place : NULL, (char *)p->y + row * p->y_stride,
-                (char *)p->second + row * p->second_stride, lane % lanes, lanes, steps, i < rows);
-    }
-    __syncwarp();
-    if (slot ^= 1, !slot) parity ^= 1;
-  }
-}
-#endif
 // A warp has some rows after another, whose ids its lanes read, one each.
-INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights, int lanes, int steps) {
+INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights, const char *from, int lanes, int steps) {
   int lane = threadIdx.x % lanes, slot = threadIdx.x % 32 / lanes;
   uint64_t begin = thread_index() / 32 * p->warp_rows;
-  const char *from = threadIdx.x % 32 < p->warp_rows ? embed_from(p, begin + threadIdx.x % 32) : NULL;
   int rows = begin < p->m ? (int)min((uint64_t)p->warp_rows, p->m - begin) : 0;
+  char *y = (char *)p->y + (int64_t)(begin + slot) * p->y_stride, *second = (char *)p->second + (int64_t)(begin + slot) * p->second_stride;
 #pragma unroll 1
   for (int i = slot; i - slot < rows; i += 32 / lanes) {
     const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)from, i % 32);
-    int64_t row = (int64_t)begin + i;
-    embed_row(p, c, weights, x, (char *)p->y + row * p->y_stride, (char *)p->second + row * p->second_stride, lane, lanes, steps, i < rows);
+    embed_row(p, c, weights, x, y, second, lane, lanes, steps, i < rows);
+    y += 32 / lanes * p->y_stride, second += 32 / lanes * p->second_stride;
   }
 }
 
-#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-#define EMBED_WAY(p, c, weights, lanes, steps) turns ? embed_turns_of(p, c, weights, lanes, steps) : embed_rows_of(p, c, weights, lanes, steps)
-#else
-#define EMBED_WAY embed_rows_of
-#endif
 // few: up to 8 words of a lane; the others have a kernel of their own, whose threads have more registers.
-INLINE void embed_rows(const EmbedParams *p, int kind, bool few, bool turns, int stream = 0) {
+INLINE void embed_rows(const EmbedParams *p, int kind, bool few) {
   const int size = kind == KIND_FP32 ? 4 : 2;
-  const WordKind c = {size, size, 0, kind, kind, stream};
+  const WordKind c = {size, size, 0, kind, kind, 0};
   float *weights = (float *)narrow_memory;
+  embed_hint(p, size);
   begin_kernel();
+  int lane = threadIdx.x % 32;
+  const char *from = lane < p->warp_rows ? embed_from(p, thread_index() / 32 * p->warp_rows + lane) : NULL;
   embed_weights(p, weights, 4 / size);
   __syncthreads();
   switch (p->words) {
 #define EMBED_ROWS(number, lanes, steps)                                                                               \
   case number:                                                                                                         \
-    if (few == ((steps) <= 8)) EMBED_WAY(p, c, weights, lanes, steps);                                                 \
+    if (few == ((steps) <= 8)) embed_rows_of(p, c, weights, from, lanes, steps);                                       \
     break;
 #include "embed_rows.def"
   }
@@ -185,6 +170,11 @@ INLINE void embed_tiny(const EmbedParams *p, int kind) {
   float *weights = (float *)narrow_memory;
   uint64_t first = block_index() * most;
   int row = 2 * threadIdx.x;
+  for (int k = 0; k < 2 && may_hint(); k++) {
+    const char *x = embed_likely(p, first + row + k);
+    if (x) prefetch_l2(x);
+    embed_hint_weights(p);
+  }
   begin_kernel();
   if (first >= p->m) return;
   const char *from[2] = {embed_from(p, first + row), embed_from(p, first + row + 1)};

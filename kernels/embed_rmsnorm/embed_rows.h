@@ -19,9 +19,6 @@ typedef struct EmbedParams {
   int32_t n, wide_ids, weight_kind;
   float eps, offset, over_n;
   int32_t words, warp_rows; // the number in embed_rows.def, and the rows of a warp, 32 at most
-  int32_t slot;             // turns: bytes from one row in shared memory to the next
-  int32_t weights;          // bytes of the weights in shared memory, before the rows
-  int32_t stream;           // outputs are stored so that L2 keeps the table
 } EmbedParams;
 
 #endif

@@ -98,6 +98,18 @@ INLINE void flow_ids(const EmbeddingParams *p, const char **from, uint64_t first
   if (p->ahead && threadIdx.x * 32 < rows && later < (uint64_t)p->m) prefetch_l2((const char *)p->ids + later * (p->wide_ids ? 8 : 4));
 }
 
+// Where blocks are few: the rows are prefetched into L2 while the predecessor runs, which may still write the ids.
+INLINE void flow_hint(const EmbeddingParams *p, uint64_t first, int rows, int in) {
+  int bytes = (int)p->per_row * in;
+  if (!embedding_may_hint()) return;
+  for (int i = threadIdx.x; i < rows && first + i < (uint64_t)p->m; i += EMBEDDING_THREADS) {
+    int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + first + i) : __ldcg((const int *)p->ids + first + i);
+    if ((uint64_t)likely >= (uint64_t)p->rows) continue;
+    const char *x = (const char *)p->x + likely * p->x_stride;
+    for (int at = 0; at < bytes + 127; at += 128) prefetch_l2(x + min(at, bytes - 1));
+  }
+}
+
 // Where element e is, and what follows it: fewer elements than a row has.
 typedef struct FlowPlace {
   const char *x, *next; // of element e; of the next row
@@ -177,13 +189,15 @@ INLINE void embedding_flow(const EmbeddingParams *p, int in, int out, int conver
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, row, column;
   int head = (int)((uint32_t)(uintptr_t)p->y & (out * per - 1)) / out;
   int64_t first = (int64_t)block * most - head, left = p->m * (int64_t)p->per_row - first; // elements
+  flat_split(p, first < 0 ? 0 : (uint64_t)first, &row, &column);
+  Flow f = {from, (char *)p->y + first * out, (int)column - (first < 0 ? head : 0), 0};
+  f.end = f.begin + (int)max((int64_t)1, min((int64_t)most, left));
+  int rows = (int)__umulhi(f.end - 1, p->over) + 1;
+  flow_hint(p, row, rows, in);
   wait_for_predecessor();
   let_successor_start();
   if (left <= 0) return;
-  flat_split(p, first < 0 ? 0 : (uint64_t)first, &row, &column);
-  Flow f = {from, (char *)p->y + first * out, (int)column - (first < 0 ? head : 0), 0};
-  f.end = f.begin + (int)min((int64_t)most, left);
-  flow_ids(p, from, row, (int)__umulhi(f.end - 1, p->over) + 1);
+  flow_ids(p, from, row, rows);
   __syncthreads();
   if (f.begin >= 0 && left >= most) {
 #pragma unroll 1

@@ -6,26 +6,24 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-static int looks(char c) { const char *s = getenv("SOL_LOOKS"); return s && strchr(s, c); }
+static int looks(char c) {
+  const char *s = getenv("SOL_LOOKS");
+  return s && strchr(s, c);
+}
 
 // Of each type: rows that start anywhere, longer ones, rows of a few elements.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
   EMBED_LONG,
   EMBED_TINY,
-  EMBED_TURNS,
-  EMBED_LONG_TURNS,
-  EMBED_TURNS_CS,
-  EMBED_LONG_TURNS_CS,
-  EMBED_PER_TYPE = NORM_EMBED_OWN / 3,
+  EMBED_PER_TYPE = 3,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
 #define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
-  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",   \
-      "sol_embed_rmsnorm_" #T "_turns", "sol_embed_rmsnorm_" #T "_long_turns", "sol_embed_rmsnorm_" #T "_turns_cs", "sol_embed_rmsnorm_" #T "_long_turns_cs",
+  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
     EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
@@ -105,7 +103,7 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
 }
 
 // Words of a row and of what lies before it up to the boundary at which its first lane starts.
-static bool set_rows(SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParams *p, OpsLaunch *l) {
+static bool set_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParams *p, OpsLaunch *l) {
   static const struct {
     int lanes, steps;
   } rows[] = {
@@ -113,7 +111,9 @@ static bool set_rows(SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParams *p, 
 #include "kernels/embed_rmsnorm/embed_rows.def"
   };
   int64_t size = ops_size(a->dtype);
-  for (size_t k = 0; k < SOL_COUNT(rows); k++) {
+  static const int old[] = {0, 10, 2, 11, 4, 12, 6, 7, 8, 9};
+  for (size_t o = 0; o < SOL_COUNT(old); o++) {
+    size_t k = looks('o') ? (size_t)old[o] : o;
     int64_t align = cpu_min(32, 4 * rows[k].lanes), turn = 32 / rows[k].lanes;
     if (ops_ceil_div(a->n * size + align - size, 4) > rows[k].lanes * rows[k].steps) continue;
     int64_t turns = a->m / (turn * 96 * ctx->sms); // warps: at least twice what SMs hold
@@ -121,19 +121,6 @@ static bool set_rows(SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParams *p, 
     p->warp_rows = (int32_t)(turn * (turns < 1 ? 1 : cpu_min(turns, 32 / turn)));
     l->kernel = rows[k].steps > 8 ? EMBED_LONG : EMBED_ROWS_KERNEL;
     l->shared = (uint32_t)(4 / size * (a->n | 1) * 4);
-    ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->warp_rows) * 32, EMBED_THREADS);
-    if (looks('o') || !ops_has_kernel(ctx, &ops_embed_rmsnorm, EMBED_TURNS)) return true;
-    enum { WARPS = EMBED_THREADS / 32, TURN = 2048, SHARED = 220 << 10 };
-    int64_t at_once = turn * (looks('4') ? 4 : looks('2') ? 2 : 1);
-    while (at_once < 32 && 2 * at_once * a->n * size <= TURN) at_once *= 2;
-    p->slot = (int32_t)(ops_ceil_div(a->n * size + 30, 16) * 16);
-    p->weights = (int32_t)ops_ceil_div(l->shared, 16) * 16;
-    p->warp_rows = (int32_t)cpu_min(32, at_once);
-    l->shared = (uint32_t)(p->weights + WARPS * 2 * (p->warp_rows * p->slot + 32));
-    if (l->shared > 47 << 10) return false;
-    l->kernel = (rows[k].steps > 8 ? EMBED_LONG_TURNS : EMBED_TURNS) + 2 * p->stream;
-    int64_t blocks = cpu_min(rows[k].steps > 8 ? 5 : 7, SHARED / (l->shared + 2048));
-    ops_grid(l->grid, (uint64_t)cpu_min(blocks * ctx->sms, ops_ceil_div(a->m, WARPS * p->warp_rows)), 1);
     return true;
   }
   return false;
@@ -148,14 +135,14 @@ static bool is_aligned(const SolEmbedRmsnorm *a, const EmbedParams *p, const Nor
 }
 
 // Short rows that start anywhere; false: another kernel has to take them.
-static bool plan_rows(SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
+static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                       OpsLaunch *l) {
   int64_t size = ops_size(a->dtype), bytes = a->n * size;
   enum { TINY_ROWS = 2 * EMBED_THREADS };
   bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
   // Dense rows that are shorter, and longer ones of fp32, are faster with norm.c's kernels (measured).
   enum { SHORT = 64, LONG_FP32 = 1024 };
-  if (norm->out != a->dtype || (is_aligned(a, p, norm) && !looks('t')) || (size == 4 && bytes > LONG_FP32)) return false;
+  if (norm->out != a->dtype || is_aligned(a, p, norm) || (size == 4 && bytes > LONG_FP32)) return false;
   l->block = EMBED_THREADS;
   int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
   if (bytes <= TINY_BYTES && dense) {
@@ -165,16 +152,16 @@ static bool plan_rows(SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *nor
   } else {
     if (dense && bytes < SHORT) return false;
     if (!set_rows(ctx, a, p, l)) return false;
+    ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->warp_rows) * 32, EMBED_THREADS);
   }
   l->kernel += type * EMBED_PER_TYPE;
   return true;
 }
 
-// The outputs are larger than L2, and the table may stay there: they are stored to be evicted first.
+// The outputs are larger than L2, where the table may stay: they are stored to be evicted first.
 static bool is_streamed(const SolEmbedRmsnorm *a, const Norm *norm) {
   enum { NEAR = 48 << 20, FAR = 64 << 20 };
   double size = (double)ops_size(a->dtype), out = (double)ops_size(norm->out) + (a->embedded ? size : 0);
-  if (looks('s') || looks('n')) return looks('s');
   return (double)a->vocab * (double)norm->x_stride * size <= NEAR && (double)a->m * (double)a->n * out >= FAR;
 }
 
@@ -197,7 +184,6 @@ static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
                    .eps = a->eps,
                    .offset = a->weight_offset,
                    .over_n = (float)(1.0 / (double)a->n)};
-  p.stream = is_streamed(a, norm);
   p.table_end = (const char *)a->table + (a->vocab - 1) * p.table_stride + a->n * size;
   return p;
 }
@@ -216,7 +202,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   call.p.wide_ids = id_of(a) == SOL_INT64;
   call.p.vocab = a->vocab;
   call.p.bad = a->bad;
-  call.p.stream = p.stream;
+  call.p.stream = is_streamed(a, &norm);
   return norm_launch(ctx, &ops_embed_rmsnorm, &call, stream);
 }
 

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
-#include <stdlib.h>
 
 enum {
 #define KV(name) KERNEL_##name,
@@ -102,22 +101,21 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// The bytes of the widest access that divides all rows: 16, 8 or 4, and 16 alone where elements are converted, of which the cache's become
-// fewer. 0: none of these.
+// The bytes of the widest access that divides all rows: 16, or 8 where nothing is converted. 0: neither does.
 static int64_t unit_of(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs) {
   int64_t size = ops_size(a->dtype), to = 16 / size * ops_size(kv_of(a));
   int64_t from = wide * size | ops_align(a->k, ks * size, 2) | ops_align(a->v, vs * size, 2);
   int64_t cache = ops_align(a->k_cache, 0, 1) | ops_align(a->v_cache, 0, 1);
   if (converts(a)) return from % 16 == 0 && cache % to == 0 ? 16 : 0;
   int64_t unit = (from | cache) & -(from | cache);
-  return unit >= 16 ? 16 : unit >= (getenv("SOL_LOOKS") ? 16 : 4) ? unit : 0;
+  return unit >= 16 ? 16 : unit == 8 ? 8 : 0;
 }
 
 static int kernel_of(const SolKvAppend *a, int64_t unit) {
   int64_t size = ops_size(a->dtype);
   if (converts(a) && unit) return size == 4 ? KERNEL_fp8_4 : KERNEL_fp8_2;
   if (converts(a)) return size == 4 ? KERNEL_any_fp8_4 : KERNEL_any_fp8_2;
-  if (unit) return unit == 16 ? KERNEL_16 : unit == 8 ? KERNEL_8 : KERNEL_4;
+  if (unit) return unit == 16 ? KERNEL_16 : KERNEL_8;
   return size == 1 ? KERNEL_any_1 : size == 2 ? KERNEL_any_2 : KERNEL_any_4;
 }
 
@@ -125,7 +123,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolKvAppend *a = args;
   if (a->t == 0) return SOL_OK;
   int64_t wide = a->h * a->d, ks = ops_stride(a->k_stride, wide), vs = ops_stride(a->v_stride, wide);
-  int64_t unit = unit_of(a, wide, ks, vs), per = (unit ? unit : 16) / ops_size(a->dtype); // elements of an item
+  int64_t unit = unit_of(a, wide, ks, vs),
+          per = (unit ? unit : 16) / ops_size(a->dtype); // elements of an item
   KvParams p = {.k_cache = a->k_cache,
                 .v_cache = a->v_cache,
                 .k = a->k,
@@ -145,7 +144,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.items = p.token.by * (uint64_t)a->t;
   OpsLaunch l = {.kernel = kernel_of(a, unit), .block = 256, .early = true, .params = &p, .bytes = sizeof p};
   enum { WARP_UNITS = 32 * KV_UNITS };
-  ops_grid(l.grid, unit == 8 || unit == 4 ? (p.items + WARP_UNITS - 1) / WARP_UNITS * 32 : p.items, l.block);
+  ops_grid(l.grid, unit == 8 ? (p.items + WARP_UNITS - 1) / WARP_UNITS * 32 : p.items, l.block);
   return ops_launch(ctx, &ops_kv_append, &l, stream);
 }
 
