@@ -30,8 +30,8 @@ INLINE void embedding_rows_of(const EmbeddingParams *p, WordKind c, int lanes, i
       int row = i + t * at_once + slot;
       const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)from, row % 32);
       y[t] = (char *)p->y + (int64_t)(begin + row) * p->y_stride;
-      r[t] = word_row(c, n, x, y[t], lane, min(32, 4 * lanes));
-      edge[t] = word_edge(c, n, y[t], lane);
+      r[t] = word_row(c, (int64_t)n, x, y[t], (int64_t)lane, min(32, 4 * lanes));
+      edge[t] = word_edge(c, (int64_t)n, y[t], (int64_t)lane);
       if (row >= rows) r[t].last = -1, edge[t] = -1;
       word_load_all(c, r[t], steps, step, v[t]);
       end[t] = edge_load(c, x, edge[t]);
@@ -96,18 +96,6 @@ INLINE void flow_ids(const EmbeddingParams *p, const char **from, uint64_t first
   // Ids of a later block: those are read once, from DRAM, and everything waits for them.
   uint64_t later = first + p->ahead + threadIdx.x * 32;
   if (p->ahead && threadIdx.x * 32 < rows && later < (uint64_t)p->m) prefetch_l2((const char *)p->ids + later * (p->wide_ids ? 8 : 4));
-}
-
-// Where blocks are few: the rows are prefetched into L2 while the predecessor runs, which may still write the ids.
-INLINE void flow_hint(const EmbeddingParams *p, uint64_t first, int rows, int in) {
-  int bytes = (int)p->per_row * in;
-  if (!embedding_may_hint()) return;
-  for (int i = threadIdx.x; i < rows && first + i < (uint64_t)p->m; i += EMBEDDING_THREADS) {
-    int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + first + i) : __ldcg((const int *)p->ids + first + i);
-    if ((uint64_t)likely >= (uint64_t)p->rows) continue;
-    const char *x = (const char *)p->x + likely * p->x_stride;
-    for (int at = 0; at < bytes + 127; at += 128) prefetch_l2(x + min(at, bytes - 1));
-  }
 }
 
 // Where element e is, and what follows it: fewer elements than a row has.
@@ -189,15 +177,13 @@ INLINE void embedding_flow(const EmbeddingParams *p, int in, int out, int conver
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, row, column;
   int head = (int)((uint32_t)(uintptr_t)p->y & (out * per - 1)) / out;
   int64_t first = (int64_t)block * most - head, left = p->m * (int64_t)p->per_row - first; // elements
-  flat_split(p, first < 0 ? 0 : (uint64_t)first, &row, &column);
-  Flow f = {from, (char *)p->y + first * out, (int)column - (first < 0 ? head : 0), 0};
-  f.end = f.begin + (int)max((int64_t)1, min((int64_t)most, left));
-  int rows = (int)__umulhi(f.end - 1, p->over) + 1;
-  flow_hint(p, row, rows, in);
   wait_for_predecessor();
   let_successor_start();
   if (left <= 0) return;
-  flow_ids(p, from, row, rows);
+  flat_split(p, first < 0 ? 0 : (uint64_t)first, &row, &column);
+  Flow f = {from, (char *)p->y + first * out, (int)column - (first < 0 ? head : 0), 0};
+  f.end = f.begin + (int)min((int64_t)most, left);
+  flow_ids(p, from, row, (int)__umulhi(f.end - 1, p->over) + 1);
   __syncthreads();
   if (f.begin >= 0 && left >= most) {
 #pragma unroll 1

@@ -4,12 +4,6 @@
 #include "ops/norm.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-static int looks(char c) {
-  const char *s = getenv("SOL_LOOKS");
-  return s && strchr(s, c);
-}
 
 // Of each type: rows that start anywhere, longer ones, rows of a few elements.
 enum {
@@ -111,9 +105,7 @@ static bool set_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParam
 #include "kernels/embed_rmsnorm/embed_rows.def"
   };
   int64_t size = ops_size(a->dtype);
-  static const int old[] = {0, 10, 2, 11, 4, 12, 6, 7, 8, 9};
-  for (size_t o = 0; o < SOL_COUNT(old); o++) {
-    size_t k = looks('o') ? (size_t)old[o] : o;
+  for (size_t k = 0; k < SOL_COUNT(rows); k++) {
     int64_t align = cpu_min(32, 4 * rows[k].lanes), turn = 32 / rows[k].lanes;
     if (ops_ceil_div(a->n * size + align - size, 4) > rows[k].lanes * rows[k].steps) continue;
     int64_t turns = a->m / (turn * 96 * ctx->sms); // warps: at least twice what SMs hold

@@ -84,12 +84,6 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #include "kernels/embedding/embedding.def"
 };
 
-#include <stdlib.h>
-#include <string.h>
-static int looks(char c) {
-  const char *s = getenv("SOL_LOOKS");
-  return s && strchr(s, c);
-}
 // Short rows, of which both ends would be much: where rows of y are dense, y is one sequence.
 enum { SHORT = 256 }; // bytes of a row
 static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
@@ -198,9 +192,10 @@ static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit
 }
 
 static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
+  enum { FOUR = 64 }; // bytes of a row from which on four vectors a thread pay, where the table is near
   p->per_row = (uint64_t)(unit < 4 ? r->n : p->n / unit);
-  return unit == 16  ? (p->n < SHORT && !looks('x') ? EMBEDDING_sol_embedding_flat_16
-                                                    : EMBEDDING_sol_embedding_flat_16x4)
+  return unit == 16  ? (is_near(r) && p->n >= FOUR ? EMBEDDING_sol_embedding_flat_16x4
+                                                   : EMBEDDING_sol_embedding_flat_16)
          : unit == 8 ? EMBEDDING_sol_embedding_flat_8
          : unit == 4 ? EMBEDDING_sol_embedding_flat_4
                      : EMBEDDING_sol_embedding_short_1; // elements of 2 bytes are moved by words

@@ -210,14 +210,6 @@ static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, boo
 }
 
 #define FIND(rules) find_rule(rules, SOL_COUNT(rules), chunks, clusters)
-#include <stdlib.h>
-#include <string.h>
-static const Rule *embed_looks(int64_t chunks, bool clusters) {
-  static const Rule two[] = {SHORT_ROWS, {128, NORM_f_warp, 4, 32, 1}, {1024, NORM_f_block_late, 2, 0, 1}, {2048, NORM_f_block4_late, 4, 0, 1}, {4096, NORM_f_big, 8, 512, 1}, WIDE_ROWS(512)};
-  const char *s = getenv("SOL_LOOKS");
-  if (s && strchr(s, '2')) return FIND(two);
-  return FIND(embed_rules);
-}
 static const Rule *fast_rule(const SolContext *ctx, const NormCall *call, int64_t in, int64_t chunks,
                              bool clusters) {
   const NormParams *p = &call->p;
@@ -226,7 +218,7 @@ static const Rule *fast_rule(const SolContext *ctx, const NormCall *call, int64_
     uint64_t few = (uint64_t)ctx->sms * (in == 2 && chunks <= SPLIT_CHUNKS ? 4 : 1);
     return rule && rule->kernel == NORM_f_block_late && p->m <= few ? &add_few : rule;
   }
-  if (p->ids) return embed_looks(chunks, clusters);
+  if (p->ids) return FIND(embed_rules);
   if (call->layer) return in == 4 ? FIND(layer_rules_fp32) : FIND(layer_rules);
   return call->fp8 ? FIND(fp8_rules) : FIND(rms_rules);
 }
