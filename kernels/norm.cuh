@@ -52,7 +52,7 @@ INLINE void norm_weights(NormKernel c, const NormParams *p, int t, int step, con
 INLINE void held_second(NormKernel c, NormRow r, int t, int step, const bool *mine, const Vec *v) {
 #pragma unroll
   for (int k = 0; k < c.chunks; k++)
-    if (r.second && mine[k]) *(uint4 *)(r.second + t * 16 + k * step) = v[k].v;
+    if (r.second && mine[k]) norm_put(c, r.stream, r.second + t * 16 + k * step, v[k].v);
 }
 
 // Kernels that take such rows as held_mixed. Longer ones of rmsnorm are faster by norm_any; 16-bit ones of layernorm with four chunks a thread have no registers for it.
@@ -176,7 +176,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     Vec out = norm_output(c, p, v[k], w[k], b[k], mean, scale);
-    if (mine[k]) *(uint4 *)(y + k * step) = out.v;
+    if (mine[k]) norm_put(c, r.stream, y + k * step, out.v);
   }
 }
 
@@ -224,15 +224,15 @@ INLINE void big_fetch(const char *from, int step, int count, uint4 *to) {
 }
 
 // and are summed when they have arrived. second: NULL, or where to store them.
-INLINE float2 big_sum(NormKernel c, bool known, int count, uint4 *held, char *second, int step) {
+INLINE float2 big_sum(NormKernel c, NormRow r, int count, uint4 *held, char *second, int step) {
   float2 s = make_float2(0, 0);
   asm volatile("cp.async.wait_all;" ::: "memory");
 #pragma unroll 2
   for (int k = 0; k < count; k++) {
     Vec a;
-    if (!known) held[k * blockDim.x] = make_uint4(0, 0, 0, 0);
+    if (!r.known) held[k * blockDim.x] = make_uint4(0, 0, 0, 0);
     a.v = held[k * blockDim.x];
-    if (second) *(uint4 *)(second + k * step) = a.v;
+    if (second) norm_put(c, r.stream, second + k * step, a.v);
     s = norm_sum(c, a, s);
   }
   return s;
@@ -367,7 +367,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
   if (c.early) big_weights(c, p, share, 0, w);
   float2 s = c.op == NORM_ADD ? pair_sum(c, share.count, held, other, second, step)
              : by_row         ? big_sum_top(c, p, share, held, w, &top)
-                              : big_sum(c, r.known, share.count, held, second, step);
+                              : big_sum(c, r, share.count, held, second, step);
   if (by_row) highest_give(c, top, part[1]);
   Fp8Scale q = {1, 1};
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
@@ -389,7 +389,7 @@ INLINE void norm_big(NormKernel c, const NormParams *p) {
       Vec a;
       if (k + i >= share.count) continue;
       a.v = held[(k + i) * blockDim.x];
-      *(uint4 *)(y + i * step) = norm_output(c, p, a, w[i], none, 0, scale).v;
+      norm_put(c, r.stream, y + i * step, norm_output(c, p, a, w[i], none, 0, scale).v);
     }
   }
 }

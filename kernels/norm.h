@@ -37,6 +37,7 @@ typedef struct NormParams {
   int64_t n;
   int32_t chunks;            // of a row: n elements of input in 16 bytes each
   int32_t ahead;             // the row that many further on is prefetched into L2; 0: none
+  int32_t stream;            // embed: outputs are stored so that L2 keeps the table
   float eps, offset, over_n; // over_n: 1 / n
   const void *residual;      // (m, n), add
   void *second;              // (m, n): x + residual; embed: the rows themselves, or NULL

@@ -30,9 +30,16 @@ INLINE uint64_t block_index(void) {
 
 // ---- One row
 
+// stream: evicted from L2 first, which then keeps more of embed_rmsnorm's table.
+template <typename V> INLINE void norm_put(NormKernel c, bool stream, void *to, V v) {
+  if (c.op == NORM_EMBED && stream) __stcs((V *)to, v);
+  else *(V *)to = v;
+}
+
 typedef struct NormRow {
   const char *x, *residual;
   char *y, *second; // NULL: not wanted
+  bool stream;      // norm_put
   bool known;       // embed: the id is one of the table's
 } NormRow;
 
@@ -40,7 +47,7 @@ typedef struct NormRow {
 INLINE NormRow norm_row_of(NormKernel c, const NormParams *p, uint64_t row, int64_t from) {
   NormRow r;
   int64_t at = (int64_t)row;
-  r.known = true;
+  r.known = true, r.stream = p->stream;
   r.x = (const char *)p->x + from * p->x_stride;
   r.y = (char *)p->y + at * p->y_stride;
   r.residual = c.op == NORM_ADD ? (const char *)p->residual + at * p->residual_stride : nullptr;

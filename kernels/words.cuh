@@ -21,12 +21,12 @@ typedef struct WordRow {
   int last;    // the most columns beyond the first at which a word is within the row; negative: none
 } WordRow;
 
-// n: columns. word: counted from the boundary of `align` bytes at or before the start of y's row.
-INLINE WordRow word_row(WordKind c, int64_t n, const char *x, char *y, int64_t word, int align) {
+// n: columns, an int where rows are short. word: counted from the boundary of `align` bytes at or before the start of y's row.
+template <typename I> INLINE WordRow word_row(WordKind c, I n, const char *x, char *y, I word, int align) {
   const int per = 4 / c.out;
-  int64_t first = word * per - (int)(((uint32_t)(uintptr_t)y & (align - 1)) / c.out);
+  I first = word * per - (int)(((uint32_t)(uintptr_t)y & (align - 1)) / c.out);
   WordRow r = {x ? x + first * c.in : NULL, y + first * c.out, first >= 0, 0};
-  r.last = (int)max((int64_t)-1, min((int64_t)1 << 30, n - per - first));
+  r.last = (int)max((I)-1, min((I)1 << 30, n - per - first));
   return r;
 }
 
@@ -87,7 +87,7 @@ INLINE void word_store(WordKind c, const WordRow &r, int k, int step, WordPair w
 }
 
 // The row's first or last element, where it has no word to itself: the column that lane `lane` takes; -1: none.
-INLINE int64_t word_edge(WordKind c, int64_t n, const char *y, int64_t lane) {
+template <typename I> INLINE I word_edge(WordKind c, I n, const char *y, I lane) {
   int odd = (int)((uint32_t)(uintptr_t)y >> 1 & 1);
   if (c.out == 4 || lane > 1) return -1;
   if (lane == 0) return odd ? 0 : -1;

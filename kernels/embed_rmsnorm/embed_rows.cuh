@@ -17,6 +17,30 @@ INLINE const char *embed_from(const EmbedParams *p, uint64_t row) {
   return NULL;
 }
 
+// While the predecessor runs, which may still write the ids: where the row is likely to be. A stale id costs needless lines in L2, nothing else.
+INLINE const char *embed_likely(const EmbedParams *p, uint64_t row) {
+  if (row >= p->m) return NULL;
+  int64_t id = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
+  return (uint64_t)id < (uint64_t)p->vocab ? (const char *)p->table + id * p->table_stride : NULL;
+}
+
+INLINE void embed_hint_weights(const EmbedParams *p) {
+  int bytes = p->weight ? p->n * (p->weight_kind == KIND_FP32 ? 4 : 2) : 0;
+  if (blockIdx.x < 4 && (int)threadIdx.x * 128 < bytes) prefetch_l2((const char *)p->weight + threadIdx.x * 128); // some blocks are enough
+}
+
+// Where blocks are few: prefetches a warp's rows, a line a lane.
+INLINE void embed_hint(const EmbedParams *p, int in) {
+  if (!may_hint()) return;
+  int lane = threadIdx.x % 32, bytes = p->n * in;
+  const char *likely = lane < p->warp_rows ? embed_likely(p, thread_index() / 32 * p->warp_rows + lane) : NULL;
+  for (int i = 0; i < p->warp_rows; i++) {
+    const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)likely, i);
+    if (x && lane * 128 < bytes + 127) prefetch_l2(x + min(lane * 128, bytes - 1));
+  }
+  embed_hint_weights(p);
+}
+
 // Weights as floats, in shared memory: of elements of 2 bytes twice, the second time an odd number of floats further on, so that any two
 // neighbours are one access.
 INLINE void embed_weights(const EmbedParams *p, float *to, int copies) {
@@ -33,7 +57,7 @@ INLINE float2 pair_floats(WordKind c, uint32_t u) { return c.in == 4 ? make_floa
 INLINE void embed_copy(WordKind c, int n, const char *x, char *to, int lane, int lanes, int steps, bool there) {
   const int step = lanes * 2;
   WordRow r = word_row(c, n, x, to, lane, min(32, 4 * lanes));
-  int64_t edge = word_edge(c, n, to, lane);
+  int edge = word_edge(c, n, to, lane);
   if (!there) r.last = -1, edge = -1;
 #pragma unroll
   for (int k = 0; k < steps; k++) word_store(c, r, k, step, word_load(r, c, k, step));
@@ -44,7 +68,7 @@ INLINE void embed_row(const EmbedParams *p, WordKind c, const float *weights, co
                       int steps, bool there) {
   const int per = 4 / c.out, step = lanes * per;
   WordRow r = word_row(c, p->n, x, y, lane, min(32, 4 * lanes));
-  int64_t edge = word_edge(c, p->n, y, lane);
+  int edge = word_edge(c, p->n, y, lane);
   if (!there) r.last = -1, edge = -1;
   uint32_t u[16], end = edge_load(c, x, edge);
   WordPair v[16];
@@ -85,11 +109,12 @@ INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights
   int lane = threadIdx.x % lanes, slot = threadIdx.x % 32 / lanes;
   uint64_t begin = thread_index() / 32 * p->warp_rows;
   int rows = begin < p->m ? (int)min((uint64_t)p->warp_rows, p->m - begin) : 0;
+  char *y = (char *)p->y + (int64_t)(begin + slot) * p->y_stride, *second = (char *)p->second + (int64_t)(begin + slot) * p->second_stride;
 #pragma unroll 1
   for (int i = slot; i - slot < rows; i += 32 / lanes) {
     const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)from, i % 32);
-    int64_t row = (int64_t)begin + i;
-    embed_row(p, c, weights, x, (char *)p->y + row * p->y_stride, (char *)p->second + row * p->second_stride, lane, lanes, steps, i < rows);
+    embed_row(p, c, weights, x, y, second, lane, lanes, steps, i < rows);
+    y += 32 / lanes * p->y_stride, second += 32 / lanes * p->second_stride;
   }
 }
 
@@ -98,6 +123,7 @@ INLINE void embed_rows(const EmbedParams *p, int kind, bool few) {
   const int size = kind == KIND_FP32 ? 4 : 2;
   const WordKind c = {size, size, 0, kind, kind, 0};
   float *weights = (float *)narrow_memory;
+  embed_hint(p, size);
   begin_kernel();
   int lane = threadIdx.x % 32;
   const char *from = lane < p->warp_rows ? embed_from(p, thread_index() / 32 * p->warp_rows + lane) : NULL;
@@ -144,6 +170,11 @@ INLINE void embed_tiny(const EmbedParams *p, int kind) {
   float *weights = (float *)narrow_memory;
   uint64_t first = block_index() * most;
   int row = 2 * threadIdx.x;
+  for (int k = 0; k < 2 && may_hint(); k++) {
+    const char *x = embed_likely(p, first + row + k);
+    if (x) prefetch_l2(x);
+    embed_hint_weights(p);
+  }
   begin_kernel();
   if (first >= p->m) return;
   const char *from[2] = {embed_from(p, first + row), embed_from(p, first + row + 1)};

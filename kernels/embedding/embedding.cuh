@@ -100,7 +100,7 @@ INLINE void embedding_wide(const EmbeddingParams *p, int chunks) {
 #pragma unroll
   for (int k = 0; k < chunks; k++) {
     int64_t place = (int64_t)(at.thread + k * p->per_row) * 16;
-    if (place < p->n) *(uint4 *)(at.y + place) = v[k];
+    if (place < p->n) store16(at.y + place, v[k], p->stream);
   }
 }
 
@@ -152,7 +152,7 @@ INLINE void embedding_shift(const EmbeddingParams *p, int size, int chunks) {
   }
 #pragma unroll
   for (int k = 0; k < chunks; k++)
-    if (first + k * step >= 0 && first + k * step < end) *(uint4 *)(at.y + first + k * step) = v[k];
+    if (first + k * step >= 0 && first + k * step < end) store16(at.y + first + k * step, v[k], p->stream);
   if (at.thread >= 16 / size) return;
   const int64_t before = (int64_t)at.thread * size, after = end + before;
   Vec ends;
@@ -200,6 +200,18 @@ INLINE void flat_hint(const EmbeddingParams *p, uint64_t i, int unit) {
   if ((uint64_t)likely < (uint64_t)p->rows) prefetch_l2((const char *)p->x + likely * p->x_stride + at * unit);
 }
 
+// The ids of rows; those at m and beyond have the last one's.
+INLINE void flat_ids(const EmbeddingParams *p, const void *ids, int each, const uint64_t *row, int64_t *id) {
+  int64_t last = p->m - 1;
+  if (p->wide_ids) {
+#pragma unroll
+    for (int k = 0; k < each; k++) id[k] = ((const int64_t *)ids)[min(row[k], (uint64_t)last)];
+  } else {
+#pragma unroll
+    for (int k = 0; k < each; k++) id[k] = ((const int32_t *)ids)[min(row[k], (uint64_t)last)];
+  }
+}
+
 // A unit divides all addresses and strides. A thread has `each`, a warp's width apart.
 INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
   uint64_t block = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (EMBEDDING_THREADS * each);
@@ -210,25 +222,35 @@ INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
   }
   wait_for_predecessor();
   let_successor_start();
-  FlatRow r[8];
+  uint64_t row[8], at[8];
+  int64_t id[8];
   uint4 v[8];
 #pragma unroll
+  for (int k = 0; k < each; k++) flat_split(p, i + 32 * k, &row[k], &at[k]);
+  if (p->order) {
+    flat_ids(p, p->order, each, row, id);
+#pragma unroll
+    for (int k = 0; k < each; k++)
+      if (row[k] < (uint64_t)p->m) row[k] = (uint64_t)id[k]; // no permutation: still nothing is written outside y
+  }
+  flat_ids(p, p->ids, each, row, id); // all at once, before any of them is compared
+#pragma unroll
   for (int k = 0; k < each; k++) {
-    uint64_t row, at;
-    flat_split(p, i + 32 * k, &row, &at);
-    r[k] = flat_row(p, row, !at);
-    if (r[k].x) r[k].x += at * unit;
-    if (r[k].y) r[k].y += at * unit;
+    bool known = row[k] < (uint64_t)p->m && (uint64_t)id[k] < (uint64_t)p->rows;
+    const char *x = (const char *)p->x + id[k] * p->x_stride + at[k] * unit;
+    if (unit == 16) v[k] = load_if(x, known);
+    else {
+      v[k] = make_uint4(0, 0, 0, 0);
+      if (known) move_one(&v[k], x, unit);
+    }
   }
 #pragma unroll
   for (int k = 0; k < each; k++) {
-    v[k] = make_uint4(0, 0, 0, 0);
-    if (r[k].x) move_one(&v[k], r[k].x, unit);
-  }
-#pragma unroll
-  for (int k = 0; k < each; k++) {
-    if (r[k].y && unit == 16) store16(r[k].y, v[k], p->stream);
-    else if (r[k].y) move_one(r[k].y, &v[k], unit);
+    if (row[k] >= (uint64_t)p->m) continue;
+    char *y = (char *)p->y + (int64_t)row[k] * p->y_stride + at[k] * unit;
+    if (unit == 16) store16(y, v[k], p->stream);
+    else move_one(y, &v[k], unit);
+    if (p->bad && !at[k] && (uint64_t)id[k] >= (uint64_t)p->rows) *p->bad = 1;
   }
 }
 

@@ -30,8 +30,8 @@ INLINE void embedding_rows_of(const EmbeddingParams *p, WordKind c, int lanes, i
       int row = i + t * at_once + slot;
       const char *x = (const char *)__shfl_sync(~0u, (unsigned long long)from, row % 32);
       y[t] = (char *)p->y + (int64_t)(begin + row) * p->y_stride;
-      r[t] = word_row(c, n, x, y[t], lane, min(32, 4 * lanes));
-      edge[t] = word_edge(c, n, y[t], lane);
+      r[t] = word_row(c, (int64_t)n, x, y[t], (int64_t)lane, min(32, 4 * lanes));
+      edge[t] = word_edge(c, (int64_t)n, y[t], (int64_t)lane);
       if (row >= rows) r[t].last = -1, edge[t] = -1;
       word_load_all(c, r[t], steps, step, v[t]);
       end[t] = edge_load(c, x, edge[t]);

@@ -39,6 +39,30 @@ KERNEL __launch_bounds__(256) sol_kv_append_16(KvParams p) {
   ((uint4 *)p.v_cache)[place] = v;
 }
 
+// Rows on 8 bytes: a warp has KV_UNITS times its width of those, and no load waits for the slot.
+KERNEL __launch_bounds__(256) sol_kv_append_8(KvParams p) {
+  uint64_t first = thread_index() / 32 * (32 * KV_UNITS) + threadIdx.x % 32;
+  uint2 k[KV_UNITS], v[KV_UNITS];
+  int64_t place[KV_UNITS];
+  begin_kernel();
+#pragma unroll
+  for (int j = 0; j < KV_UNITS; j++) {
+    uint64_t i = first + 32 * j;
+    Part part = {divide(i, p.token), 0};
+    part.item = i - part.token * p.token.by;
+    place[j] = i < p.items ? kv_place(p, part) : -1;
+    if (i >= p.items) continue;
+    k[j] = ((const uint2 *)p.k)[(int64_t)part.token * p.k_stride + (int64_t)part.item];
+    v[j] = ((const uint2 *)p.v)[(int64_t)part.token * p.v_stride + (int64_t)part.item];
+  }
+#pragma unroll
+  for (int j = 0; j < KV_UNITS; j++) {
+    if (place[j] < 0) continue;
+    ((uint2 *)p.k_cache)[place[j]] = k[j];
+    ((uint2 *)p.v_cache)[place[j]] = v[j];
+  }
+}
+
 INLINE void store_fp8(void *cache, int64_t place, int per, int in, int kind, float scale, const uint32_t *w) {
   float f[8], inverse = __frcp_rn(scale);
   to_floats(w, per, kind_of(in, kind), f);

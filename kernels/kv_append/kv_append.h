@@ -3,6 +3,8 @@
 
 #include "../elementwise.h"
 
+enum { KV_UNITS = 4 }; // of a thread, where rows are moved by 8 bytes
+
 typedef struct KvParams {
   void *k_cache, *v_cache;
   const void *k, *v, *slots;

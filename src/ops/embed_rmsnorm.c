@@ -150,6 +150,13 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
   return true;
 }
 
+// The outputs are larger than L2, where the table may stay: they are stored to be evicted first.
+static bool is_streamed(const SolEmbedRmsnorm *a, const Norm *norm) {
+  enum { NEAR = 48 << 20, FAR = 64 << 20 };
+  double size = (double)ops_size(a->dtype), out = (double)ops_size(norm->out) + (a->embedded ? size : 0);
+  return (double)a->vocab * (double)norm->x_stride * size <= NEAR && (double)a->m * (double)a->n * out >= FAR;
+}
+
 static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
   int64_t size = ops_size(a->dtype);
   EmbedParams p = {.table = a->table,
@@ -187,6 +194,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   call.p.wide_ids = id_of(a) == SOL_INT64;
   call.p.vocab = a->vocab;
   call.p.bad = a->bad;
+  call.p.stream = is_streamed(a, &norm);
   return norm_launch(ctx, &ops_embed_rmsnorm, &call, stream);
 }
 

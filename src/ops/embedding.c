@@ -91,8 +91,9 @@ static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
   return !r->order && r->y_stride == r->n && ops_size(r->dtype) <= 2;
 }
 
-// Bytes of a row from which on rows on 4 bytes are written by whole lines, word by word.
-enum { LONG = 4096 };
+// Bytes of a row from which on rows on 4 bytes are written by whole lines, word by word; so are those on 2 bytes, unless the table is small, of which L1
+// has much: two loads of 16 bytes and a shift are fewer instructions.
+enum { LONG = 4096, FEW = 4 << 20 };
 
 // Dense rows of so many bytes, of x or of y, whichever are more: one sequence of words, wherever rows end.
 static bool is_flow(const EmbeddingRows *r, int64_t wide) {
@@ -145,18 +146,19 @@ static void set_tiny(const EmbeddingRows *r, EmbeddingParams *p) {
 // Much is taken from a table that stays in L2: y is all that DRAM has to move, and more of it has to be in flight. (Which kernel
 // moves a row does not change its bits.)
 enum { WORTH_IT = 8 << 20 }; // bytes
+static double table_bytes(const EmbeddingRows *r) {
+  return (double)r->rows * (double)(r->x_stride * ops_size(r->dtype));
+}
 static bool is_near(const EmbeddingRows *r) {
   enum { NEAR = 24 << 20 };
-  int64_t size = ops_size(r->dtype);
-  return (double)r->m * (double)(r->n * size) >= WORTH_IT &&
-         (double)r->rows * (double)(r->x_stride * size) <= NEAR;
+  return (double)r->m * (double)(r->n * ops_size(r->dtype)) >= WORTH_IT && table_bytes(r) <= NEAR;
 }
 
 // Nor does any of y stay in L2 for the next kernel, where y is larger: it may as well be the first to be evicted, and the table stay. (Small
 // ones keep the usual stores: what reads y next finds it in L2.)
 static bool is_streamed(const EmbeddingRows *r) {
-  enum { L2 = 64 << 20 };
-  return is_near(r) && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
+  enum { L2 = 64 << 20, MUCH = 48 << 20 }; // much of a table of so many bytes stays there, too
+  return table_bytes(r) <= MUCH && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
 }
 
 // Long rows by whole lines of y, `lines` a warp. They may start near the end of a line.
@@ -190,8 +192,10 @@ static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit
 }
 
 static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
+  enum { FOUR = 64 }; // bytes of a row from which on four vectors a thread pay, where the table is near
   p->per_row = (uint64_t)(unit < 4 ? r->n : p->n / unit);
-  return unit == 16  ? (p->n < SHORT ? EMBEDDING_sol_embedding_flat_16 : EMBEDDING_sol_embedding_flat_16x4)
+  return unit == 16  ? (is_near(r) && p->n >= FOUR ? EMBEDDING_sol_embedding_flat_16x4
+                                                   : EMBEDDING_sol_embedding_flat_16)
          : unit == 8 ? EMBEDDING_sol_embedding_flat_8
          : unit == 4 ? EMBEDDING_sol_embedding_flat_4
                      : EMBEDDING_sol_embedding_short_1; // elements of 2 bytes are moved by words
@@ -211,7 +215,7 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
-  if (words && p->n >= LONG) {
+  if (words && p->n >= LONG && !(unit == 2 && r->rows * p->n <= FEW)) {
     bool twice = unit >= 4 && is_near(r);
     int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
     set_lines(p->n, lines, p);
@@ -229,6 +233,13 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   int64_t least = k ? 16 / units[k].bytes : p->n > 16 ? 2 : 1; // an end of a row; a whole sector
   p->per_row = (uint64_t)(threads > least ? threads : least);
   return k;
+}
+
+// Whether all rows start at a piece's boundary, on both sides.
+static bool on_pieces(const EmbeddingRows *r, int64_t per) {
+  int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype);
+  return ops_align(r->x, r->x_stride * size, 2) >= per * size &&
+         ops_align(r->y, r->y_stride * out, 2) >= per * out;
 }
 
 static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
@@ -252,7 +263,7 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
     return size == 4  ? EMBEDDING_sol_embedding_rows_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_rows_2_to_4
                       : EMBEDDING_sol_embedding_rows_2_to_2;
-  if (r->n * out >= LONG) {
+  if (r->n * out >= LONG && !on_pieces(r, per)) {
     set_lines(r->n * out, EMBEDDING_LINES, p);
     return size == 4  ? EMBEDDING_sol_embedding_words_4_to_2
            : out == 4 ? EMBEDDING_sol_embedding_words_2_to_4

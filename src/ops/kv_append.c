@@ -101,49 +101,50 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// Whether all rows are whole 16 bytes of k and v on such a boundary, and the cache's on one of what becomes of them.
-static bool is_whole(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs) {
+// The bytes of the widest access that divides all rows: 16, or 8 where nothing is converted. 0: neither does.
+static int64_t unit_of(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs) {
   int64_t size = ops_size(a->dtype), to = 16 / size * ops_size(kv_of(a));
-  return wide * size % 16 == 0 && ops_align(a->k, ks * size, 2) == 16 &&
-         ops_align(a->v, vs * size, 2) == 16 && ops_align(a->k_cache, 0, 1) >= to &&
-         ops_align(a->v_cache, 0, 1) >= to;
+  int64_t from = wide * size | ops_align(a->k, ks * size, 2) | ops_align(a->v, vs * size, 2);
+  int64_t cache = ops_align(a->k_cache, 0, 1) | ops_align(a->v_cache, 0, 1);
+  if (converts(a)) return from % 16 == 0 && cache % to == 0 ? 16 : 0;
+  int64_t unit = (from | cache) & -(from | cache);
+  return unit >= 16 ? 16 : unit == 8 ? 8 : 0;
 }
 
-static int kernel_of(const SolKvAppend *a, bool whole, int64_t size) {
-  if (converts(a) && whole) return size == 4 ? KERNEL_fp8_4 : KERNEL_fp8_2;
+static int kernel_of(const SolKvAppend *a, int64_t unit) {
+  int64_t size = ops_size(a->dtype);
+  if (converts(a) && unit) return size == 4 ? KERNEL_fp8_4 : KERNEL_fp8_2;
   if (converts(a)) return size == 4 ? KERNEL_any_fp8_4 : KERNEL_any_fp8_2;
-  return whole ? KERNEL_16 : size == 1 ? KERNEL_any_1 : size == 2 ? KERNEL_any_2 : KERNEL_any_4;
+  if (unit) return unit == 16 ? KERNEL_16 : KERNEL_8;
+  return size == 1 ? KERNEL_any_1 : size == 2 ? KERNEL_any_2 : KERNEL_any_4;
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolKvAppend *a = args;
   if (a->t == 0) return SOL_OK;
   int64_t wide = a->h * a->d, ks = ops_stride(a->k_stride, wide), vs = ops_stride(a->v_stride, wide);
-  int64_t size = ops_size(a->dtype);
-  bool whole = is_whole(a, wide, ks, vs);
-  int64_t words = !whole && size == 8 ? 2 : 1; // 8 bytes are moved as two words
-  size /= words, wide *= words, ks *= words, vs *= words;
-  int64_t per = 16 / size; // elements of an item
+  int64_t unit = unit_of(a, wide, ks, vs),
+          per = (unit ? unit : 16) / ops_size(a->dtype); // elements of an item
   KvParams p = {.k_cache = a->k_cache,
                 .v_cache = a->v_cache,
                 .k = a->k,
                 .v = a->v,
                 .slots = a->slots,
                 .token =
-                    elementwise_divider((uint64_t)(whole ? wide / per : ops_ceil_div(wide + per - 1, per))),
+                    elementwise_divider((uint64_t)(unit ? wide / per : ops_ceil_div(wide + per - 1, per))),
                 .places = a->pages * a->page_size,
                 .length = wide,
                 .last = a->t - 1,
-                .k_stride = whole ? ks / per : ks,
-                .v_stride = whole ? vs / per : vs,
+                .k_stride = unit ? ks / per : ks,
+                .v_stride = unit ? vs / per : vs,
                 .k_scale = scale_of(a->k_scale),
                 .v_scale = scale_of(a->v_scale),
                 .kind = ops_kind(a->dtype),
                 .wide_ids = a->id_dtype == SOL_INT64};
   p.items = p.token.by * (uint64_t)a->t;
-  OpsLaunch l = {
-      .kernel = kernel_of(a, whole, size), .block = 256, .early = true, .params = &p, .bytes = sizeof p};
-  ops_grid(l.grid, p.items, l.block);
+  OpsLaunch l = {.kernel = kernel_of(a, unit), .block = 256, .early = true, .params = &p, .bytes = sizeof p};
+  enum { WARP_UNITS = 32 * KV_UNITS };
+  ops_grid(l.grid, unit == 8 ? (p.items + WARP_UNITS - 1) / WARP_UNITS * 32 : p.items, l.block);
   return ops_launch(ctx, &ops_kv_append, &l, stream);
 }
 
