@@ -12,6 +12,7 @@
 #include "narrow.cuh"
 #include "softmax/softmax_apart.cuh"
 #include "softmax/softmax_parts.cuh"
+#include "softmax/softmax_relay.cuh"
 #include "softmax/softmax_row.cuh"
 #include "softmax/softmax_spread.cuh"
 
@@ -340,10 +341,21 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     begin(s, folds);                                                                                         \
     OF_KIND(in, softmax_parts, folds, held)                                                                  \
   }
+#define RELAYED(in)                                                                                          \
+  KERNEL __launch_bounds__(SOFTMAX_RELAY_THREADS, 4) sol_softmax_##in##_relay(SoftmaxParams p) {             \
+    __shared__ RelayShared shared;                                                                           \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    if (in == 4) softmax_relay(&p, in, &shared, KIND_FP32);                                                  \
+    else if (p.x_kind == KIND_FP16) softmax_relay(&p, in, &shared, KIND_FP16);                               \
+    else softmax_relay(&p, in, &shared, KIND_BF16);                                                          \
+  }
 #if __CUDA_ARCH__ >= 800
+#define RELAY(in) RELAYED(in)
 #define PARTS(in) PARTED(in)
 #define SPREAD(in, blocks) SPREAD_ROWS(in, blocks)
 #else
+#define RELAY(in)
 #define PARTS(in)
 #define SPREAD(in, blocks)
 #endif
