@@ -55,6 +55,8 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   Finish z = finish_of(row, mine, p->log);
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
+  drop(label.at, f[0], s.chunks * 8);
+  drop(label.at, edge, edge_count);
   Target y = target_of(p, place, s.wide);
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) {
@@ -78,7 +80,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   Span x = row_span(p, place, s.in);
   float f[8], edge = -INFINITY;
   float2 row = make_float2(-INFINITY, 0);
-  Label label = label_of(p, place, &x, s, kind);
+  Label label = label_of<uint64_t>(p, place, &x, s, kind);
   int64_t i = place.thread;
   for (; i < x.chunks; i += 2 * all) {
     Vec v = span_load(&x, i, 0), w = span_load(&x, i + all, span_lowest(kind));
@@ -108,17 +110,17 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
 
 // ---- Short rows (narrow.cuh)
 
-// The place of a row's label among the thread's columns, and its gradient; -1: another thread has it, or none.
+// The column of a row's label, and its gradient; below 0: another thread has it, or there is none.
 INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uint64_t at, int64_t label, int kind, float2 row,
                         Finish *z, float *gradient) {
-  if (!LABELS || !a.n) return -1;
+  if (!LABELS || !a.n) return LABEL_OF_ANOTHER;
   if (label < 0 || label >= p->n) {
     z->times = 0;
     if (a.lane == 0) p->loss[at] = 0;
-    return -1;
+    return NO_LABEL;
   }
   z->times *= p->scale;
-  if (((int)label & (a.lanes - 1)) != a.lane) return -1;
+  if (((int)label & (a.lanes - 1)) != a.lane) return LABEL_OF_ANOTHER;
   float below = load_one(narrow_row(x, a.row), label, kind) - row.x;
   p->loss[at] = logf(row.y) - below;
   *gradient = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
@@ -146,9 +148,11 @@ INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, N
   Finish z = finish_of(row, mine, p->log);
   int label = narrow_label(p, x, a, at, target, kind, row, &z, &gradient);
   if (LABELS && !p->y) return;
+  drop(label, f, a.each);
 #pragma unroll
-  for (int k = 0; k < a.each; k++) f[k] = LABELS && label == a.lane + k * a.lanes ? gradient : finish(z, f[k]);
+  for (int k = 0; k < a.each; k++) f[k] = finish(z, f[k]);
   narrow_give(narrow_row(y, a.row), a, kind, p->y_kind, f);
+  if (LABELS && label >= 0) store_one(narrow_row(y, a.row), label, p->y_kind, gradient);
 }
 
 // The label of the thread's row number `at` of this block, if there is one.
@@ -233,6 +237,7 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   Finish z = finish_of(row, mine, p->log);
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
+  drop(label.at, f[0], rounds * 8);
 #pragma unroll
   for (int k = 0; k < rounds; k++) {
 #pragma unroll

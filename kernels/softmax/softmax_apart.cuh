@@ -120,7 +120,7 @@ INLINE void softmax_apart(const SoftmaxParams *p, int in, int out, int count, in
     uint32_t w[8];
     int column = r.column + k * r.turn;
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = LABELS && column + j == label.at ? label.x : finish(z, f[k][j]);
+    for (int j = 0; j < per; j++) f[k][j] = LABELS && column + j == label.at ? label.x : LABELS && z.times == 0 ? 0 : finish(z, f[k][j]);
     from_floats(f[k], per, y_kind, w);
     apart_put(c, column * out, words, out, w);
   }

@@ -78,7 +78,7 @@ INLINE float start_of(float top) {
   return top == -INFINITY ? 0 : top;
 }
 
-// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax. Times 0: 0, of NaN too.
+// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax.
 typedef struct Finish {
   float times, plus;
 } Finish;
@@ -88,7 +88,7 @@ INLINE Finish finish_of(float2 row, float mine, int log) {
   return z;
 }
 
-INLINE float finish(Finish z, float kept) { return LABELS && z.times == 0 ? 0 : fmaf(kept, z.times, z.plus); }
+INLINE float finish(Finish z, float kept) { return fmaf(kept, z.times, z.plus); }
 
 // The element of a row that is the right one, for the thread that stores that element: its column and, after weigh_label, its
 // gradient.
@@ -98,9 +98,10 @@ typedef struct Label {
   float x;
 } Label;
 
-INLINE bool stores(const Span *x, int64_t column, int per, int all, int thread) {
-  int64_t chunk = (column - x->head) / per;
-  int64_t turn = column < x->head ? column : chunk < x->chunks ? chunk : column - (x->n - x->edges);
+// Index: of columns.
+template <class Index> INLINE bool stores(const Span *x, Index column, int per, int all, int thread) {
+  Index body = column - x->head, chunk = body / per;
+  Index turn = column < (Index)x->head ? column : chunk < (Index)x->chunks ? chunk : column - (Index)(x->n - x->edges);
   return (int)((uint32_t)turn % (uint32_t)all) == thread;
 }
 
@@ -109,12 +110,12 @@ INLINE int64_t target_at(const SoftmaxParams *p, uint64_t row) {
 }
 
 // What cross_entropy reads, along with the row and before the fold: after it everything would wait for two more loads.
-INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind) {
+template <class Index = uint32_t> INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind) {
   Label l = {LABEL_OF_ANOTHER, 0};
   if (!LABELS || place.row >= p->m) return l;
   int64_t at = target_at(p, place.row);
   if (at < 0 || at >= p->n) l.at = NO_LABEL;
-  else if (stores(x, at, 16 / s.in, s.threads * s.cluster, place.thread)) l.at = at, l.x = load_one(x->at, at, kind);
+  else if (stores(x, (Index)at, 16 / s.in, s.threads * s.cluster, place.thread)) l.at = at, l.x = load_one(x->at, at, kind);
   return l;
 }
 
@@ -132,6 +133,15 @@ INLINE void weigh_label(const SoftmaxParams *p, RowPlace place, Label *l, float2
 
 INLINE void put_label(Target y, Label l) {
   if (LABELS && l.at >= 0) store_one(y.at, l.at, y.kind, l.x);
+}
+
+// Elements of a row that counts for nothing, in registers: NaN times 0 would be NaN.
+INLINE void drop(int64_t label, float *f, int count) {
+#if LABELS
+  if (label != NO_LABEL) return;
+#pragma unroll
+  for (int j = 0; j < count; j++) f[j] = 0;
+#endif
 }
 
 INLINE float keep(float f, float mine, int log, float *sum) {

@@ -194,6 +194,7 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
   for (int i = 0; i < SOFTMAX_KERNELS; i++) {
     const Variant *v = &variants[i];
     if (v->in != in || (!v->apart && !alike)) continue;
+    if (getenv("SOL_HELD_OLD") && v->threads < 32 && v->chunks >= 4) continue;
     bool spread = v->chunks || v->cluster == 1 || chunks >= (int64_t)v->threads * v->cluster;
     bool holds = !v->chunks || (int64_t)v->threads * v->chunks * v->cluster >= chunks;
     if (holds && spread && ops_has_kernel(ctx, def, i)) return i;
