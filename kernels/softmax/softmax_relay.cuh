@@ -8,6 +8,7 @@
 #define SOL_KERNELS_SOFTMAX_RELAY_CUH
 
 #include "parts.cuh"
+#include "softmax/softmax_apart.cuh"
 #include "softmax/softmax_row.cuh"
 
 #if __CUDA_ARCH__ >= 800
@@ -42,7 +43,7 @@ INLINE uint64_t relay_policy(int which) {
   return policy;
 }
 
-// Chunks of a row from one of them on, and where they are written.
+// Chunks of a row from one of them on, and where they are written. A warp has RELAY_SEGMENT of them, its lanes every 32nd.
 typedef struct RelayPiece {
   const char *x;
   Target y;
@@ -59,6 +60,9 @@ INLINE RelayPiece relay_piece(const SoftmaxParams *p, Relay at, const Span &x, i
   return a;
 }
 
+// This thread's chunk number k of its piece.
+INLINE int relay_chunk(int k) { return (threadIdx.x / 32 * RELAY_EACH + k) * 32 + threadIdx.x % 32; }
+
 INLINE Vec relay_load(const char *from, int chunk, int count, uint32_t rest, uint64_t policy) {
   Vec v;
   v.v = make_uint4(rest, rest, rest, rest);
@@ -66,6 +70,20 @@ INLINE Vec relay_load(const char *from, int chunk, int count, uint32_t rest, uin
     asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
                  : "=r"(v.u[0]), "=r"(v.u[1]), "=r"(v.u[2]), "=r"(v.u[3])
                  : "l"(__cvta_generic_to_global(from + chunk * 16)), "l"(policy));
+  return v;
+}
+
+// Where y's elements are twice as large, a lane has half a chunk from each half of what the warp's lanes have in turn k, so that a store has neighbours.
+INLINE int relay_half(int k, int half) { return 2 * (relay_chunk(k) - (int)threadIdx.x % 32) + 32 * half + threadIdx.x % 32; }
+INLINE Vec relay_load_halves(const char *from, int k, int count, uint64_t policy) {
+  Vec v;
+  v.v = make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (int half = 0; half < 2; half++)
+    if (relay_half(k, half) < 2 * count)
+      asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+                   : "=r"(v.u[2 * half]), "=r"(v.u[2 * half + 1])
+                   : "l"(__cvta_generic_to_global(from + relay_half(k, half) * 8)), "l"(policy));
   return v;
 }
 
@@ -157,12 +175,40 @@ INLINE void relay_weigh(const SoftmaxParams *p, Relay at, Label *l, float2 row, 
   l->x = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
 }
 
-INLINE void relay_put(const SoftmaxParams *p, const RelayPiece &a, int chunk, int in, int kind, const Vec *v, float2 row, Finish z, float gradient) {
+// What a thread has of a piece, where chunks of y are aligned as x's are.
+INLINE void relay_write(const SoftmaxParams *p, const RelayPiece &a, int in, int kind, const Vec *v, float2 row, Finish z, float gradient) {
   const int per = 16 / in;
-  float f[8];
-  widen(v, kind, in, f);
-  finish_chunk(p, a.y, chunk * per, in, f, row, z);
-  if (LABELS && a.label / per == chunk && a.label >= 0) store_one(a.y.at, a.label, a.y.kind, gradient);
+#pragma unroll
+  for (int k = 0; k < RELAY_EACH; k++) {
+    int i = relay_chunk(k);
+    float f[8];
+    if (i < a.skip || i >= a.count) continue;
+    widen(&v[k], kind, in, f);
+    finish_chunk(p, a.y, i * per, in, f, row, z);
+    if (LABELS && a.label / per == i && a.label >= 0) store_one(a.y.at, a.label, a.y.kind, gradient);
+  }
+}
+
+// The same where they are not, or elements have another size: by aligned cells (softmax_apart.cuh). Every thread of the row knows the label's gradient.
+INLINE void relay_write_apart(const SoftmaxParams *p, const RelayPiece &a, int in, int out, int kind, const Vec *v, float2 row, Finish z,
+                              float gradient) {
+  const int units = in < out ? 2 : 1, per = 16 / in / units, words = per * out / 4, y_kind = out == 4 ? KIND_FP32 : p->y_kind;
+  const int lane = threadIdx.x % 32, each = per * units, start = relay_chunk(0) - lane;
+  int begin = max(start, a.skip) * each * out, end = min(start + 32 * RELAY_EACH, a.count) * each * out;
+  int column = start * each + lane * per;
+  ApartCells c = apart_cells(a.y.at, begin, end, column * out, lane, 32, words);
+#pragma unroll
+  for (int k = 0; k < RELAY_EACH * units; k++, column += 32 * per) {
+    float f[8];
+    uint32_t w[4];
+    widen(&v[k / units], kind, in, f);
+    float *g = f + k % units * per;
+#pragma unroll
+    for (int j = 0; j < per; j++) g[j] = LABELS && column + j == a.label ? gradient : result(g[j], row, z, p->log);
+    from_floats(g, per, y_kind, w);
+    apart_put(c, column * out, words, out, w);
+  }
+  apart_end(c, column * out, words, out);
 }
 
 // The start of a row, where the posts were, and its single elements: by a warp.
@@ -170,22 +216,18 @@ INLINE void relay_front(const SoftmaxParams *p, Relay at, int in, int kind, floa
   const int t = threadIdx.x;
   RowPlace place = {at.row, t, 32};
   Span x = row_span(p, place, in);
-  at.part = 0;
-  RelayPiece a = relay_piece(p, at, x, in);
-  a.label = label.at >= x.head ? (int)min(label.at - x.head, (int64_t)SOFTMAX_RELAY_CHUNKS * 8) : -1;
+  char *y = (char *)p->y + (int64_t)at.row * p->y_stride;
+  int front = x.head + (int)min((int64_t)p->parts.front, x.chunks) * (16 / in), tail = x.edges - x.head;
 #pragma unroll 1
-  for (int i = t; i < min(a.skip, a.count); i += 32) {
-    Vec v = relay_load(a.x, i, a.count, 0, relay_policy(0));
-    relay_put(p, a, i, in, kind, &v, row, z, label.x);
-  }
-  if (t < x.edges) {
-    int64_t column = span_edge(&x, t);
+  for (int i = t; i < front + tail; i += 32) {
+    int64_t column = i < front ? i : x.n - tail + (i - front);
     float f = load_one(x.at, column, kind);
-    store_one(a.y.at, column - x.head, a.y.kind, LABELS && column == label.at ? label.x : result(f, row, z, p->log));
+    store_one(y, column, p->y_kind, LABELS && column == label.at ? label.x : result(f, row, z, p->log));
   }
 }
 
-INLINE void softmax_relay(const SoftmaxParams *p, int in, RelayShared *shared, int kind) {
+// apart: y is not aligned as x is, or its elements have another size.
+INLINE void softmax_relay(const SoftmaxParams *p, int in, bool apart, RelayShared *shared, int kind) {
   const int t = threadIdx.x, per = 16 / in;
   Relay at = relay_of_block(p);
   if (at.row >= p->m) return;
@@ -194,9 +236,11 @@ INLINE void softmax_relay(const SoftmaxParams *p, int in, RelayShared *shared, i
   RelayPiece a = relay_piece(p, at, x, in);
   unsigned long long *posts = posts_of((char *)p->y + (int64_t)at.row * p->y_stride);
   uint64_t policy = relay_policy(at.sums ? p->flavour / 10 : p->flavour % 10);
+  bool halves = apart && in == 2 && p->y_kind == KIND_FP32 && !at.sums;
   Vec v[RELAY_EACH];
 #pragma unroll
-  for (int k = 0; k < RELAY_EACH; k++) v[k] = relay_load(a.x, t + k * SOFTMAX_RELAY_THREADS, a.count, span_lowest(kind), policy);
+  for (int k = 0; k < RELAY_EACH; k++)
+    v[k] = halves ? relay_load_halves(a.x, k, a.count, policy) : relay_load(a.x, relay_chunk(k), a.count, span_lowest(kind), policy);
   if (at.sums) {
     relay_sum(p, at, x, v, shared, posts, in, kind);
     return;
@@ -210,11 +254,9 @@ INLINE void softmax_relay(const SoftmaxParams *p, int in, RelayShared *shared, i
   bool last = t < 32 && relay_last(p, posts);
   Finish z = finish_of(row, row.x, p->log);
   relay_weigh(p, at, &label, row, &z);
-#pragma unroll
-  for (int k = 0; k < RELAY_EACH; k++) {
-    int i = t + k * SOFTMAX_RELAY_THREADS;
-    if (i >= a.skip && i < a.count) relay_put(p, a, i, in, kind, &v[k], row, z, label.x);
-  }
+  if (!apart) relay_write(p, a, in, kind, v, row, z, label.x);
+  else if (p->y_kind == KIND_FP32) relay_write_apart(p, a, in, 4, kind, v, row, z, label.x);
+  else relay_write_apart(p, a, in, 2, kind, v, row, z, label.x);
   if (last) relay_front(p, at, in, kind, row, z, label);
 }
 #endif

@@ -14,7 +14,7 @@ const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                        "sol_softmax_narrow_" #kind,
 #define ROUNDS(in, kind, rounds, blocks)        "sol_softmax_rounds_" #kind "_" #rounds,
 #define PARTS(in)                               "sol_softmax_" #in "_parts",
-#define RELAY(in)                               "sol_softmax_" #in "_relay",
+#define RELAY(in)                               "sol_softmax_" #in "_relay", "sol_softmax_" #in "_relay_apart",
 #define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
 #define APART(in, count, blocks)                "sol_softmax_" #in "_apart_" #count,
 #define SHARED(in, threads, chunks, cluster, blocks)                                                         \
@@ -31,7 +31,7 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
 #define PARTS(in)                                       PARTS_SHARED,
-#define RELAY(in)                                       0,
+#define RELAY(in)                                       0, 0,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define APART(in, count, blocks)                        0,
 #define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
@@ -50,7 +50,7 @@ static const Variant variants[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
 #define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
 #define PARTS(in)                                       {0, 0, 0, 0, 0, false},
-#define RELAY(in)                                       {0, 0, 0, 0, 0, false},
+#define RELAY(in)                                       {0, 0, 0, 0, 0, false}, {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
 #define APART(in, count, blocks)                        {0, 0, 0, 0, 0, false},
 #define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
@@ -302,11 +302,12 @@ static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
 }
 
 // Long rows, read for their sums and again out of L2. False: they are shorter, or longer than that, or the output may not be used for posts.
-static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
+static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, bool alike, OpsLaunch *l) {
   const char *from = getenv("SOL_RELAY_FROM"), *lag = getenv("SOL_RELAY_LAG"), *flavour = getenv("SOL_RELAY_FLAVOUR");
   int64_t least = from ? atoll(from) : 1 << 20, apart = lag ? atoll(lag) : 8 << 20;
   int64_t bytes = p->n * in, chunks = bytes / 16, parts = ops_ceil_div(chunks, SOFTMAX_RELAY_CHUNKS);
-  l->kernel = in == 4 ? SOFTMAX_RELAY_4 : SOFTMAX_RELAY_2;
+  l->kernel = (in == 4 ? SOFTMAX_RELAY_4 : SOFTMAX_RELAY_2) + !alike;
+  if (!alike && !getenv("SOL_SPREAD")) least = 0;
   if (bytes < least || parts < 2 || parts > SOFTMAX_RELAY_PARTS || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
   p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts); // for its sign
   p->parts.parts = (uint32_t)parts;
@@ -334,10 +335,11 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
     p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
     return ops_launch(ctx, def, &own, stream);
   }
-  if (alike && relay_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
+  if (alike && relay_plan(ctx, def, &p, in, out, true, &own)) return ops_launch(ctx, def, &own, stream);
   if (alike && parts_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
   if (!alike && apart_plan(&p, in, &own)) return ops_launch(ctx, def, &own, stream);
+  if (!alike && relay_plan(ctx, def, &p, in, out, false, &own)) return ops_launch(ctx, def, &own, stream);
   if (!alike && spread_plan(ctx, def, &p, in, &own)) {
     p.ahead = rows_ahead(a, xs * in, 1);
     return ops_launch(ctx, def, &own, stream);
