@@ -346,17 +346,16 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     begin(s, folds);                                                                                         \
     OF_KIND(in, softmax_parts, folds, held)                                                                  \
   }
-#define RELAYED(name, in, apart, blocks)                                                                     \
-  KERNEL __launch_bounds__(SOFTMAX_RELAY_THREADS, blocks) name(SoftmaxParams p) {                            \
-    __shared__ RelayShared shared;                                                                           \
-    let_successor_start();                                                                                   \
-    wait_for_predecessor();                                                                                  \
-    if (in == 4) softmax_relay(&p, in, apart, &shared, KIND_FP32);                                           \
-    else if (p.x_kind == KIND_FP16) softmax_relay(&p, in, apart, &shared, KIND_FP16);                        \
-    else softmax_relay(&p, in, apart, &shared, KIND_BF16);                                                   \
+#define RELAYED(in)                                                                                          \
+  KERNEL __launch_bounds__(SOFTMAX_RELAY_THREADS, 6) sol_softmax_##in##_relay(SoftmaxParams p) {             \
+    extern __shared__ __align__(128) uint4 held[];                                                           \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {SOFTMAX_RELAY_THREADS, 1, 1, 1, in, in, 1};                                          \
+    begin(s, &shared);                                                                                       \
+    OF_KIND(in, softmax_relay, &shared, held)                                                                \
   }
 #if __CUDA_ARCH__ >= 800
-#define RELAY(in) RELAYED(sol_softmax_##in##_relay, in, false, 4) RELAYED(sol_softmax_##in##_relay_apart, in, true, 3)
+#define RELAY(in) RELAYED(in)
 #define PARTS(in) PARTED(in)
 #define SPREAD(in, blocks) SPREAD_ROWS(in, blocks)
 #else

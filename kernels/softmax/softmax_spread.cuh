@@ -77,12 +77,13 @@ INLINE Label spread_label(const SoftmaxParams *p, RowPlace place, const Span &x,
   return l;
 }
 
-// Writes what a thread has.
-INLINE void write_apart(const SoftmaxParams *p, Target y, const uint4 *held, const Span &x, SpreadPlace a, RowShape s, int out, int kind,
-                         float2 row, Finish z, Label label) {
+// Writes what a thread has, but for the row's first `front` chunks.
+INLINE void write_apart(const SoftmaxParams *p, Target y, const uint4 *held, const Span &x, SpreadPlace a, int front, RowShape s, int out,
+                        int kind, float2 row, Finish z, Label label) {
   const int per = 16 / s.in, words = per * out / 4, y_kind = out == 4 ? KIND_FP32 : y.kind;
   int lane = threadIdx.x % 32, turns = __shfl_sync(~0u, a.count, 0), begin = x.head + (a.first - lane) * per;
   int end = min(begin + a.segment * per, x.head + (int)x.chunks * per), column = x.head + a.first * per;
+  begin = max(begin, x.head + front * per);
   ApartCells c = apart_cells(y.at, begin * out, end * out, column * out, lane, 32, words);
 #pragma unroll 2
   for (int k = 0; k < turns; k++, column += 32 * per) {
@@ -116,8 +117,8 @@ INLINE void softmax_spread(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, 1);
-  if (y.kind == KIND_FP32) write_apart(p, y, held, x, a, s, 4, kind, row, z, label);
-  else write_apart(p, y, held, x, a, s, 2, kind, row, z, label);
+  if (y.kind == KIND_FP32) write_apart(p, y, held, x, a, 0, s, 4, kind, row, z, label);
+  else write_apart(p, y, held, x, a, 0, s, 2, kind, row, z, label);
   if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
   if (label.at < x.head || label.at >= x.head + x.chunks * per) put_label(y, label);
 }

@@ -98,9 +98,11 @@ static Plan plan_of(const SolReduce *a) {
         column_parts(a, column_strips(a->n, per, p.lanes, wide), p.lanes, MANY_BLOCKS, MOST_PARTS);
     int64_t blocks = ENOUGH_BLOCKS - 1;
     // A cluster saves the second launch; strips may be narrower for that, down to a cache line.
-    for (int lanes = p.lanes; lanes >= 8 && (parts > 1 || p.cluster); lanes /= 2) {
+    int narrowest = wide ? 8 : 32;
+    if (!wide) blocks = 264;
+    for (int lanes = p.lanes; lanes >= narrowest && (parts > 1 || p.cluster); lanes /= 2) {
       int64_t strips = column_strips(a->n, per, lanes, wide);
-      int64_t here = column_parts(a, strips, lanes, CLUSTER_BLOCKS, CLUSTER), all = here * strips;
+      int64_t here = column_parts(a, strips, lanes, getenv("SOL_COLS") ? atoi(getenv("SOL_COLS")) : CLUSTER_BLOCKS, CLUSTER), all = here * strips;
       if (all > blocks) blocks = all, parts = here, p.lanes = lanes, p.cluster = true;
     }
     if (parts > 1) {
@@ -283,12 +285,11 @@ static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream)
   int in = p->x_kind == KIND_FP32 ? 4 : 2;
   OpsLaunch l = {.early = true, .params = p, .bytes = sizeof *p};
   bool vectors = ops_align(p->x, p->x_stride, 2) == 16 && p->n * in % 16 == 0 && p->n * in >= 16 * VECTORS;
-  bool serial = p->x_stride == p->n * in && p->n * in % 16 && p->n * in <= (getenv("SOL_SERIAL") ? atoi(getenv("SOL_SERIAL")) : 0);
+  bool serial = p->x_stride == p->n * in && p->n * in % 16 && p->n * in <= NARROW_SHARED / NARROW_THREADS;
   if (serial || (narrow_holds(p->n, MOST_LANES) && !vectors)) {
     NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in}};
     l.kernel = in == 4 ? KERNEL_sol_reduce_4_narrow : KERNEL_sol_reduce_2_narrow;
-    if (p->x_stride == p->n * in &&
-        p->n * in % 16) { // one thread a row, its words in other banks than its neighbours'
+    if (serial) { // one thread a row, its words in other banks than its neighbours'
       p->narrow = (NarrowShape){.n = (int32_t)p->n};
       narrow_fill(ctx, t, p->m, p->n, &p->narrow, &l);
     } else {

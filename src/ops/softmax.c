@@ -14,7 +14,7 @@ const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                        "sol_softmax_narrow_" #kind,
 #define ROUNDS(in, kind, rounds, blocks)        "sol_softmax_rounds_" #kind "_" #rounds,
 #define PARTS(in)                               "sol_softmax_" #in "_parts",
-#define RELAY(in)                               "sol_softmax_" #in "_relay", "sol_softmax_" #in "_relay_apart",
+#define RELAY(in)                               "sol_softmax_" #in "_relay",
 #define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
 #define APART(in, count, blocks)                "sol_softmax_" #in "_apart_" #count,
 #define SHARED(in, threads, chunks, cluster, blocks)                                                         \
@@ -31,7 +31,7 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
 #define PARTS(in)                                       PARTS_SHARED,
-#define RELAY(in)                                       0, 0,
+#define RELAY(in)                                       SOFTMAX_RELAY_CHUNKS * 16,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define APART(in, count, blocks)                        0,
 #define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
@@ -50,7 +50,7 @@ static const Variant variants[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
 #define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
 #define PARTS(in)                                       {0, 0, 0, 0, 0, false},
-#define RELAY(in)                                       {0, 0, 0, 0, 0, false}, {0, 0, 0, 0, 0, false},
+#define RELAY(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
 #define APART(in, count, blocks)                        {0, 0, 0, 0, 0, false},
 #define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
@@ -205,7 +205,8 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
 // How many rows ahead a block prefetches: about 5 MB, in whole blocks, where there is more data than that and
 // a block has enough of it. Several rows of a block are prefetched as one range, so they must be dense.
 static uint64_t rows_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
-  enum { MUCH = 8 << 20, AHEAD = 5 << 20, PIECE = 2048 };
+  enum { MUCH = 8 << 20, PIECE = 2048 };
+  int64_t AHEAD = getenv("SOL_AHEAD") ? atoll(getenv("SOL_AHEAD")) : 5 << 20;
   bool dense = !a->x_stride || a->x_stride == a->n;
   if (a->m * row_bytes < MUCH || row_bytes * rows < PIECE || (rows > 1 && !dense)) return 0;
   return (uint64_t)(AHEAD / (row_bytes * rows) * rows);
@@ -306,16 +307,16 @@ static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   const char *from = getenv("SOL_RELAY_FROM"), *lag = getenv("SOL_RELAY_LAG"), *flavour = getenv("SOL_RELAY_FLAVOUR");
   int64_t least = from ? atoll(from) : 1 << 20, apart = lag ? atoll(lag) : 8 << 20;
   int64_t bytes = p->n * in, chunks = bytes / 16, parts = ops_ceil_div(chunks, SOFTMAX_RELAY_CHUNKS);
-  l->kernel = (in == 4 ? SOFTMAX_RELAY_4 : SOFTMAX_RELAY_2) + !alike;
+  l->kernel = (in == 4 ? SOFTMAX_RELAY_4 : SOFTMAX_RELAY_2);
   if (!alike && !getenv("SOL_SPREAD")) least = 0;
   if (bytes < least || parts < 2 || parts > SOFTMAX_RELAY_PARTS || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
   p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts); // for its sign
   p->parts.parts = (uint32_t)parts;
-  p->parts.length = ops_ceil_div(ops_ceil_div(chunks, parts), 8) * 8;
+  p->parts.length = ops_ceil_div(chunks, parts * SOFTMAX_RELAY_THREADS) * SOFTMAX_RELAY_THREADS;
   p->parts.front = (int32_t)ops_ceil_div(16 + 16 * parts, 16 / in * out);
   p->lag = (uint32_t)ops_ceil_div(apart, bytes);
   p->flavour = flavour ? atoi(flavour) : 0;
-  l->block = SOFTMAX_RELAY_THREADS;
+  l->block = SOFTMAX_RELAY_THREADS, l->shared = (uint32_t)p->parts.length * 16;
   ops_grid(l->grid, (p->m + p->lag) * 2 * (uint64_t)parts, 1);
   return true;
 }

@@ -10,7 +10,7 @@ enum {
 #define NARROW(in, kind)                                SOFTMAX_NARROW_##kind,
 #define ROUNDS(in, kind, rounds, blocks)                SOFTMAX_ROUNDS_##kind##_##rounds,
 #define PARTS(in)                                       SOFTMAX_PARTS_##in,
-#define RELAY(in)                                       SOFTMAX_RELAY_##in, SOFTMAX_RELAY_APART_##in,
+#define RELAY(in)                                       SOFTMAX_RELAY_##in,
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
 #define APART(in, count, blocks)                        SOFTMAX_APART_##in##_##count,
 #define SHARED(in, threads, chunks, cluster, blocks)    SOFTMAX_SHARED_##in##_##threads##_##chunks##_##cluster,
