@@ -27,9 +27,11 @@ INLINE Relay relay_of_block(const SoftmaxParams *p) {
   return r;
 }
 
+INLINE int64_t relay_end(const SoftmaxParams *p, Relay at, const Span &x) { return min((int64_t)(at.part + 1) * p->parts.length, x.chunks); }
+
 // What a thread has of a part: chunks of the row.
 INLINE SpreadPlace relay_place(const SoftmaxParams *p, Relay at, const Span &x) {
-  int64_t begin = (int64_t)at.part * p->parts.length, end = min(begin + p->parts.length, x.chunks);
+  int64_t begin = (int64_t)at.part * p->parts.length, end = relay_end(p, at, x);
   SpreadPlace a = {0, 0, (int)p->parts.length / SOFTMAX_RELAY_THREADS * 32};
   a.first = (int)begin + threadIdx.x / 32 * a.segment + threadIdx.x % 32;
   if (a.first < (int)end) a.count = min(a.segment / 32, ((int)end - a.first + 31) / 32);
@@ -48,6 +50,42 @@ INLINE void relay_fetch(void *to, const void *from, uint64_t policy) {
   asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
                "l"(__cvta_generic_to_global(from)), "l"(policy)
                : "memory");
+}
+
+// Where y's elements are twice as large as x's, a thread writes halves of chunks, so that threads next to each other write cells next to each other: of the
+// 32 chunks of a turn, half `lane` and half 32 + lane.
+INLINE int relay_half(SpreadPlace a, int k, int half) {
+  int lane = threadIdx.x % 32;
+  return 2 * (a.first - lane + 32 * k) + 32 * half + lane;
+}
+INLINE void relay_fetch_halves(uint4 *held, const Span &x, SpreadPlace a, int turns, int64_t end) {
+  for (int k = 0; k < turns; k++)
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+      if (relay_half(a, k, half) < 2 * end)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((uint32_t)__cvta_generic_to_shared(held + k * SOFTMAX_RELAY_THREADS) + 8 * half),
+                     "l"(__cvta_generic_to_global(x.body + (int64_t)relay_half(a, k, half) * 8))
+                     : "memory");
+}
+INLINE void relay_write_halves(const SoftmaxParams *p, Target y, const uint4 *held, const Span &x, SpreadPlace a, int turns, int64_t end, int front,
+                               int kind, float2 row, Finish z, Label label) {
+  const int lane = threadIdx.x % 32, out = 4, per = 8, words = 4;
+  int begin = x.head + max(a.first - lane, front) * per, stop = x.head + min(a.first - lane + a.segment, (int)end) * per;
+  ApartCells c = apart_cells(y.at, begin * out, stop * out, (x.head + relay_half(a, 0, 0) * 4) * out, lane, 32, words);
+#pragma unroll 1
+  for (int k = 0; k < turns; k++) {
+    float f[8];
+    reread(held + k * SOFTMAX_RELAY_THREADS, kind, 2, f);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      int column = x.head + relay_half(a, k, half) * 4;
+      uint32_t w[4];
+#pragma unroll
+      for (int j = 0; j < 4; j++) w[j] = __float_as_uint(LABELS && column + j == label.at ? label.x : result(f[4 * half + j], row, z, p->log));
+      apart_put(c, column * out, words, out, w);
+    }
+  }
+  apart_end(c, (x.head + relay_half(a, turns, 0) * 4) * out, words, out);
 }
 
 // The row's largest and sum. Sums of its parts are there soon, if they are not yet. The first has the number of its readers beside its sign.
@@ -98,6 +136,10 @@ INLINE void relay_weigh(const SoftmaxParams *p, Relay at, Label *l, float2 row, 
 INLINE void relay_write(const SoftmaxParams *p, Relay at, Target y, const uint4 *held, const Span &x, SpreadPlace a, RowShape s, int kind, float2 row,
                         Finish z, Label label) {
   const int per = 16 / s.in, front = at.part == 0 ? p->parts.front : 0;
+  if (s.in == 2 && y.kind == KIND_FP32) {
+    relay_write_halves(p, y, held, x, a, __shfl_sync(~0u, a.count, 0), relay_end(p, at, x), front, kind, row, z, label);
+    return;
+  }
   if (!p->wide) {
     if (y.kind == KIND_FP32) write_apart(p, y, held, x, a, front, s, 4, kind, row, z, label);
     else write_apart(p, y, held, x, a, front, s, 2, kind, row, z, label);
@@ -132,8 +174,10 @@ INLINE void softmax_relay(const SoftmaxParams *p, RowShape s, RowFold *shared, u
   unsigned long long *posts = posts_of(y.at);
   uint64_t policy = relay_policy(at.sums ? p->flavour / 10 : p->flavour % 10);
   held += t;
+  bool halves = s.in == 2 && y.kind == KIND_FP32 && !at.sums;
+  if (halves) relay_fetch_halves(held, x, a, __shfl_sync(~0u, a.count, 0), relay_end(p, at, x));
 #pragma unroll 8
-  for (int k = 0; k < a.count; k++) relay_fetch(held + k * s.threads, x.body + (int64_t)(a.first + 32 * k) * 16, policy);
+  for (int k = 0; k < (halves ? 0 : a.count); k++) relay_fetch(held + k * s.threads, x.body + (int64_t)(a.first + 32 * k) * 16, policy);
   if (at.sums) {
     float edge = at.part == 0 && t < x.edges ? load_one(x.at, span_edge(&x, t), kind) : -INFINITY;
     wait_for_fetches();
