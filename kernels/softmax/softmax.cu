@@ -23,13 +23,16 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   RowPlace place = row_place(s);
   Span x = row_span(p, place, s.in);
   int chunks = (int)x.chunks, column[4]; // of the edges; -1: none
+  const bool late = s.threads > 32; // rows of a warp or less have no registers to spare for the label
+  int64_t target = late ? target_of_row(p, place) : 0;
+  Label label;
   Vec v[ROW_MAX_CHUNKS];
   // Two accumulators of each, in turn: dependent chains of half the length.
   float f[ROW_MAX_CHUNKS][8], edge[4], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) v[k] = span_load(&x, k * s.threads + place.thread, span_lowest(kind));
   look_ahead(p, s);
-  Label label = label_of(p, place, &x, s, kind);
+  if (!late) label = label_of(p, place, &x, s, kind, target_of_row(p, place));
 #pragma unroll
   for (int q = 0; q < edge_count; q++) {
     int e = q * s.threads + place.thread;
@@ -51,6 +54,7 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
 #pragma unroll
   for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, p->log, &sums[0]);
+  if (late) label = label_of(p, place, &x, s, kind, target);
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, mine, p->log);
   weigh_label(p, place, &label, row, &z);
@@ -80,7 +84,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   Span x = row_span(p, place, s.in);
   float f[8], edge = -INFINITY;
   float2 row = make_float2(-INFINITY, 0);
-  Label label = label_of<uint64_t>(p, place, &x, s, kind);
+  Label label = label_of<uint64_t>(p, place, &x, s, kind, target_of_row(p, place));
   int64_t i = place.thread;
   for (; i < x.chunks; i += 2 * all) {
     Vec v = span_load(&x, i, 0), w = span_load(&x, i + all, span_lowest(kind));
@@ -216,7 +220,6 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   chunks_load(r, rounds, size, v);
   const RowShape block = {1, 1, SOFTMAX_ROUNDS_THREADS >> p->lane_bits, 1, size, size, 1};
   look_ahead(p, block);
-  Label label = rounds_label(p, a, r, target, size, kind);
 #pragma unroll
   for (int k = 0; k < rounds; k++) {
     chunk_mask(r, k, span_lowest(kind), v[k]);
@@ -232,6 +235,7 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   for (int k = 0; k < rounds; k++)
 #pragma unroll
     for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+  Label label = rounds_label(p, a, r, target, size, kind);
   float2 row = make_float2(top, sums[0] + sums[1]);
   for (int o = a.lanes / 2; o; o /= 2) row.y += __shfl_xor_sync(~0u, row.y, o);
   Finish z = finish_of(row, mine, p->log);

@@ -109,13 +109,20 @@ INLINE int64_t target_at(const SoftmaxParams *p, uint64_t row) {
   return p->wide_ids ? ((const int64_t *)p->targets)[row] : ((const int32_t *)p->targets)[row];
 }
 
-// What cross_entropy reads, along with the row and before the fold: after it everything would wait for two more loads.
-template <class Index = uint32_t> INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind) {
-  Label l = {LABEL_OF_ANOTHER, 0};
-  if (!LABELS || place.row >= p->m) return l;
-  int64_t at = target_at(p, place.row);
-  if (at < 0 || at >= p->n) l.at = NO_LABEL;
-  else if (stores(x, (Index)at, 16 / s.in, s.threads * s.cluster, place.thread)) l.at = at, l.x = load_one(x->at, at, kind);
+// What cross_entropy reads in addition. The row's label is asked for before the row, and looked at when the thread's elements have been summed: a branch on it
+// earlier would wait for one more load than the row needs.
+INLINE int64_t target_of_row(const SoftmaxParams *p, RowPlace place) { return LABELS && place.row < p->m ? target_at(p, place.row) : 0; }
+
+template <class Index = uint32_t> INLINE int64_t label_column(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int64_t target) {
+  if (!LABELS || place.row >= p->m) return LABEL_OF_ANOTHER;
+  if (target < 0 || target >= p->n) return NO_LABEL;
+  return stores(x, (Index)target, 16 / s.in, s.threads * s.cluster, place.thread) ? target : LABEL_OF_ANOTHER;
+}
+
+template <class Index = uint32_t>
+INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind, int64_t target) {
+  Label l = {label_column<Index>(p, place, x, s, target), 0};
+  if (LABELS && l.at >= 0) l.x = load_one(x->at, l.at, kind);
   return l;
 }
 

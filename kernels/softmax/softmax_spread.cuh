@@ -19,6 +19,15 @@ INLINE float2 spread_fold(RowShape s, RowFold *shared, float2 v) {
   return lanes_fold(block < s.cluster ? shared->exchange.from[block] : make_float2(-INFINITY, 0), FOLD_SOFTMAX, lanes);
 }
 
+// The label's element, in the thread that has copied it.
+INLINE Label shared_label(const Span &x, int64_t at, const uint4 *held, float edge, RowShape s, int kind) {
+  Label l = {at, edge};
+  if (!LABELS || at < x.head || at >= x.n - (x.edges - x.head)) return l;
+  const uint32_t per = 16 / s.in, body = (uint32_t)at - x.head, turn = body / per / (s.threads * s.cluster);
+  l.x = load_one(held + turn * s.threads, body % per, kind);
+  return l;
+}
+
 // A row in the shared memory of a cluster's blocks. Each thread copies, and then reads, its own chunks alone: `count`
 // of them. kind: of x, a literal.
 INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind) {
@@ -27,6 +36,7 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   Span x = row_span(p, place, s.in);
   int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0;
   float edge = -INFINITY;
+  int64_t target = target_of_row(p, place);
   held += threadIdx.x;
 #pragma unroll
   for (int k = 0; k < s.chunks; k++)
@@ -36,10 +46,11 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
                    "l"(x.body + (int64_t)(k * all + place.thread) * 16)
                    : "memory");
   look_ahead(p, s);
-  Label label = label_of(p, place, &x, s, kind);
   if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
   asm volatile("cp.async.wait_all;" ::: "memory");
-  float2 row = spread_fold(s, shared, fold_shared(held, s, count, edge, kind));
+  float2 sum = fold_shared(held, s, count, edge, kind);
+  Label label = shared_label(x, label_column(p, place, &x, s, target), held, edge, s, kind);
+  float2 row = spread_fold(s, shared, sum);
   Finish z = finish_of(row, row.x, p->log);
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
