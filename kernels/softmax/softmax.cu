@@ -11,7 +11,6 @@
 #include "elementwise.cuh"
 #include "narrow.cuh"
 #include "softmax/softmax_apart.cuh"
-#include "softmax/softmax_parts.cuh"
 #include "softmax/softmax_relay.cuh"
 #include "softmax/softmax_row.cuh"
 #include "softmax/softmax_spread.cuh"
@@ -51,12 +50,12 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
 #pragma unroll
   for (int k = 0; k < s.chunks; k++)
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, asks_log(p), &sums[j % 2]);
 #pragma unroll
-  for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, p->log, &sums[0]);
+  for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, asks_log(p), &sums[0]);
   if (late) label = label_of(p, place, &x, s, kind, target);
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
-  Finish z = finish_of(row, mine, p->log);
+  Finish z = finish_of(row, mine, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   drop(label.at, f[0], s.chunks * 8);
@@ -98,7 +97,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     row = join(row, &edge, 1);
   }
   row = row_fold(s, shared, row, FOLD_SOFTMAX);
-  Finish z = finish_of(row, row.x, p->log);
+  Finish z = finish_of(row, row.x, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, p->wide);
@@ -108,7 +107,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     widen(&v, kind, s.in, f);
     finish_chunk(p, y, x.head + i * per, s.in, f, row, z);
   }
-  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, asks_log(p)));
   put_label(y, label);
 }
 
@@ -147,9 +146,9 @@ INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, N
   // The row's largest first: of few lanes two folds have fewer instructions than one of pairs.
   float top = lanes_fold(make_float2(fmaxf(tops[0], tops[1]), 0), FOLD_MAX, a.lanes).x, mine = start_of(top);
 #pragma unroll
-  for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, p->log, &sums[k % 2]);
+  for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, asks_log(p), &sums[k % 2]);
   float2 row = make_float2(top, lanes_sum(sums[0] + sums[1], a.lanes));
-  Finish z = finish_of(row, mine, p->log);
+  Finish z = finish_of(row, mine, asks_log(p));
   int label = narrow_label(p, x, a, at, target, kind, row, &z, &gradient);
   if (LABELS && !p->y) return;
   drop(label, f, a.each);
@@ -234,11 +233,11 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
 #pragma unroll
   for (int k = 0; k < rounds; k++)
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, asks_log(p), &sums[j % 2]);
   Label label = rounds_label(p, a, r, target, size, kind);
   float2 row = make_float2(top, sums[0] + sums[1]);
   for (int o = a.lanes / 2; o; o /= 2) row.y += __shfl_xor_sync(~0u, row.y, o);
-  Finish z = finish_of(row, mine, p->log);
+  Finish z = finish_of(row, mine, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   drop(label.at, f[0], rounds * 8);
@@ -288,6 +287,11 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #define HELD(in, threads, chunks, rows, blocks)                                                              \
   HOLD(sol_softmax_##in##_held_##threads##x##chunks, in, threads, chunks, rows, blocks, 1)
+#if LABELS
+#define HELD_LABELS(in, threads, chunks, rows, blocks) HELD(in, threads, chunks, rows, blocks)
+#else
+#define HELD_LABELS(in, threads, chunks, rows, blocks)
+#endif
 #define APART_FROM(in, count, kind)                                                                          \
   if (p.y_kind == KIND_FP32) softmax_apart(&p, in, 4, count, kind);                                          \
   else softmax_apart(&p, in, 2, count, kind);
@@ -342,14 +346,6 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     begin(s, &shared);                                                                                       \
     OF_KIND(in, softmax_spread, &shared, held)                                                               \
   }
-#define PARTED(in)                                                                                           \
-  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_softmax_##in##_parts(SoftmaxParams p) {          \
-    extern __shared__ __align__(128) uint4 held[];                                                           \
-    __shared__ RowFold folds[2];                                                                             \
-    const RowShape s = {PARTS_THREADS, 1, 1, 1, in, in, 1};                                                  \
-    begin(s, folds);                                                                                         \
-    OF_KIND(in, softmax_parts, folds, held)                                                                  \
-  }
 #define RELAYED(in)                                                                                          \
   KERNEL __launch_bounds__(SOFTMAX_RELAY_THREADS, 6) sol_softmax_##in##_relay(SoftmaxParams p) {             \
     extern __shared__ __align__(128) uint4 held[];                                                           \
@@ -360,11 +356,9 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #if __CUDA_ARCH__ >= 800
 #define RELAY(in) RELAYED(in)
-#define PARTS(in) PARTED(in)
 #define SPREAD(in, blocks) SPREAD_ROWS(in, blocks)
 #else
 #define RELAY(in)
-#define PARTS(in)
 #define SPREAD(in, blocks)
 #endif
 #if __CUDA_ARCH__ >= 800

@@ -26,7 +26,6 @@ typedef struct SoftmaxParams {
   NarrowShape narrow;
   PartShape parts;
   uint32_t lag; // relay: rows between those that are summed and those that are written
-  int32_t flavour;
   int32_t lane_bits; // rounds: 2^lane_bits lanes share a row
 } SoftmaxParams;
 

@@ -38,11 +38,11 @@ INLINE SpreadPlace relay_place(const SoftmaxParams *p, Relay at, const Span &x) 
   return a;
 }
 
-INLINE uint64_t relay_policy(int which) {
+// What is read for the first time should stay in L2, and leave it once it was read again.
+INLINE uint64_t relay_policy(bool again) {
   uint64_t policy;
-  if (which == 2) asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-  else if (which == 1) asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  else asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  if (again) asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  else asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
 
@@ -61,11 +61,14 @@ INLINE int relay_half(SpreadPlace a, int k, int half) {
 INLINE void relay_fetch_halves(uint4 *held, const Span &x, SpreadPlace a, int turns, int64_t end) {
   for (int k = 0; k < turns; k++)
 #pragma unroll
-    for (int half = 0; half < 2; half++)
+    for (int half = 0; half < 2; half++) {
+      uint2 *to = (uint2 *)(held + k * SOFTMAX_RELAY_THREADS) + half;
       if (relay_half(a, k, half) < 2 * end)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((uint32_t)__cvta_generic_to_shared(held + k * SOFTMAX_RELAY_THREADS) + 8 * half),
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
                      "l"(__cvta_generic_to_global(x.body + (int64_t)relay_half(a, k, half) * 8))
                      : "memory");
+      else *to = make_uint2(0, 0); // the row ends within the turn
+    }
 }
 INLINE void relay_write_halves(const SoftmaxParams *p, Target y, const uint4 *held, const Span &x, SpreadPlace a, int turns, int64_t end, int front,
                                int kind, float2 row, Finish z, Label label) {
@@ -81,7 +84,7 @@ INLINE void relay_write_halves(const SoftmaxParams *p, Target y, const uint4 *he
       int column = x.head + relay_half(a, k, half) * 4;
       uint32_t w[4];
 #pragma unroll
-      for (int j = 0; j < 4; j++) w[j] = __float_as_uint(LABELS && column + j == label.at ? label.x : result(f[4 * half + j], row, z, p->log));
+      for (int j = 0; j < 4; j++) w[j] = __float_as_uint(LABELS && column + j == (int)label.at ? label.x : result(f[4 * half + j], row, z, asks_log(p)));
       apart_put(c, column * out, words, out, w);
     }
   }
@@ -141,8 +144,7 @@ INLINE void relay_write(const SoftmaxParams *p, Relay at, Target y, const uint4 
     return;
   }
   if (!p->wide) {
-    if (y.kind == KIND_FP32) write_apart(p, y, held, x, a, front, s, 4, kind, row, z, label);
-    else write_apart(p, y, held, x, a, front, s, 2, kind, row, z, label);
+    write_any(p, y, held, x, a, front, s, kind, row, z, label);
     return;
   }
   int skip = min(max((front - a.first + 31) / 32, 0), a.count);
@@ -158,7 +160,7 @@ INLINE void relay_front(const SoftmaxParams *p, Target y, const Span &x, int in,
   for (int i = threadIdx.x; i < front + tail; i += SOFTMAX_RELAY_THREADS) {
     int64_t column = i < front ? i : x.n - tail + (i - front);
     float f = load_one(x.at, column, kind);
-    store_one(y.at, column, y.kind, LABELS && column == label.at ? label.x : result(f, row, z, p->log));
+    store_one(y.at, column, y.kind, LABELS && column == label.at ? label.x : result(f, row, z, asks_log(p)));
   }
 }
 
@@ -170,9 +172,9 @@ INLINE void softmax_relay(const SoftmaxParams *p, RowShape s, RowFold *shared, u
   RowPlace place = {at.row, t, SOFTMAX_RELAY_THREADS};
   Span x = row_span(p, place, s.in);
   SpreadPlace a = relay_place(p, at, x);
-  Target y = target_of(p, place, 1);
+  Target y = target_of(p, place, WIDE_ONCE);
   unsigned long long *posts = posts_of(y.at);
-  uint64_t policy = relay_policy(at.sums ? p->flavour / 10 : p->flavour % 10);
+  uint64_t policy = relay_policy(!at.sums);
   held += t;
   bool halves = s.in == 2 && y.kind == KIND_FP32 && !at.sums;
   if (halves) relay_fetch_halves(held, x, a, __shfl_sync(~0u, a.count, 0), relay_end(p, at, x));
@@ -191,7 +193,7 @@ INLINE void softmax_relay(const SoftmaxParams *p, RowShape s, RowFold *shared, u
   uint32_t readers = 0;
   if (t == 0)
     asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 1;" : "=r"(readers) : "l"(__cvta_generic_to_global(posts + 1)) : "memory");
-  Finish z = finish_of(row, row.x, p->log);
+  Finish z = finish_of(row, row.x, asks_log(p));
   relay_weigh(p, at, &label, row, &z);
   wait_for_fetches();
   relay_write(p, at, y, held, x, a, s, kind, row, z, label);

@@ -14,7 +14,11 @@
 #define LABELS 0
 #endif
 
-// Where a row is written. `wide`: its chunks, too, are aligned so that they can be written whole.
+// Whether the logarithm is asked for: cross_entropy has none.
+INLINE int asks_log(const SoftmaxParams *p) { return LABELS ? 0 : p->log; }
+
+// Where a row is written. `wide`: its chunks, too, are aligned so that they can be written whole; WIDE_ONCE: and leave L2 first.
+enum { WIDE_ONCE = 2 };
 typedef struct Target {
   char *at;
   int kind, wide;
@@ -26,8 +30,11 @@ INLINE Target target_of(const SoftmaxParams *p, RowPlace place, int wide) {
 }
 
 // One access, whatever loop it is in: in the rest of an unrolled loop nvcc makes four of a plain store of a uint4.
-INLINE void store16(void *to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(a), "r"(b), "r"(c),
+INLINE void store16(void *to, uint32_t a, uint32_t b, uint32_t c, uint32_t d, int wide = 1) {
+  if (wide == WIDE_ONCE)
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+  else asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(a), "r"(b), "r"(c),
                "r"(d)
                : "memory");
 }
@@ -41,10 +48,10 @@ INLINE void store_chunk(Target t, int64_t column, int in, const float *f) {
 #pragma unroll
     for (int j = 0; j < per; j += 4)
       store16((float *)t.at + column + j, __float_as_uint(f[j]), __float_as_uint(f[j + 1]), __float_as_uint(f[j + 2]),
-              __float_as_uint(f[j + 3]));
+              __float_as_uint(f[j + 3]), t.wide);
   } else if (per == 8) {
     store16((uint16_t *)t.at + column, narrow2(f[0], f[1], t.kind), narrow2(f[2], f[3], t.kind),
-            narrow2(f[4], f[5], t.kind), narrow2(f[6], f[7], t.kind));
+            narrow2(f[4], f[5], t.kind), narrow2(f[6], f[7], t.kind), t.wide);
   } else {
     *(uint2 *)((uint16_t *)t.at + column) = make_uint2(narrow2(f[0], f[1], t.kind), narrow2(f[2], f[3], t.kind));
   }
@@ -165,7 +172,7 @@ INLINE float result(float f, float2 row, Finish z, int log) {
 
 INLINE void finish_chunk(const SoftmaxParams *p, Target y, int64_t column, int in, float *f, float2 row, Finish z) {
 #pragma unroll
-  for (int j = 0; j < 16 / in; j++) f[j] = result(f[j], row, z, p->log);
+  for (int j = 0; j < 16 / in; j++) f[j] = result(f[j], row, z, asks_log(p));
   store_chunk(y, column, in, f);
 }
 
@@ -245,7 +252,7 @@ INLINE void write_shared(const SoftmaxParams *p, Target y, const uint4 *held, in
   float f[8];
   if (p->y_kind == kind) {
     y.kind = kind;
-    if (p->log) write_alike(y, held, first, step, s, count, 1, row, z);
+    if (asks_log(p)) write_alike(y, held, first, step, s, count, 1, row, z);
     else write_alike(y, held, first, step, s, count, 0, row, z);
     return;
   }

@@ -1,6 +1,5 @@
 // Sum, max, mean or sum of squares over each row, each column, or all
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "kernels/common.h"
@@ -98,11 +97,9 @@ static Plan plan_of(const SolReduce *a) {
         column_parts(a, column_strips(a->n, per, p.lanes, wide), p.lanes, MANY_BLOCKS, MOST_PARTS);
     int64_t blocks = ENOUGH_BLOCKS - 1;
     // A cluster saves the second launch; strips may be narrower for that, down to a cache line.
-    int narrowest = wide ? 8 : 32;
-    if (!wide) blocks = 264;
-    for (int lanes = p.lanes; lanes >= narrowest && (parts > 1 || p.cluster); lanes /= 2) {
+    for (int lanes = p.lanes; lanes >= 8 && (parts > 1 || p.cluster); lanes /= 2) {
       int64_t strips = column_strips(a->n, per, lanes, wide);
-      int64_t here = column_parts(a, strips, lanes, getenv("SOL_COLS") ? atoi(getenv("SOL_COLS")) : CLUSTER_BLOCKS, CLUSTER), all = here * strips;
+      int64_t here = column_parts(a, strips, lanes, CLUSTER_BLOCKS, CLUSTER), all = here * strips;
       if (all > blocks) blocks = all, parts = here, p.lanes = lanes, p.cluster = true;
     }
     if (parts > 1) {

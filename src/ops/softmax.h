@@ -9,9 +9,9 @@
 enum {
 #define NARROW(in, kind)                                SOFTMAX_NARROW_##kind,
 #define ROUNDS(in, kind, rounds, blocks)                SOFTMAX_ROUNDS_##kind##_##rounds,
-#define PARTS(in)                                       SOFTMAX_PARTS_##in,
 #define RELAY(in)                                       SOFTMAX_RELAY_##in,
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
+#define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
 #define APART(in, count, blocks)                        SOFTMAX_APART_##in##_##count,
 #define SHARED(in, threads, chunks, cluster, blocks)    SOFTMAX_SHARED_##in##_##threads##_##chunks##_##cluster,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
