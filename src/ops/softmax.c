@@ -2,7 +2,6 @@
 #include "ops/softmax.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "ops/chunks.h"
@@ -30,7 +29,7 @@ enum { SPREAD_SHARED = 208 << 10 }; // bytes of a row that a block has at most
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
-#define RELAY(in)                                       56 << 10,
+#define RELAY(in)                                       SOFTMAX_RELAY_CHUNKS * 16,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
 #define APART(in, count, blocks)                        0,
@@ -62,10 +61,10 @@ static const Variant variants[SOFTMAX_KERNELS] = {
 };
 
 const int64_t softmax_shapes[SOFTMAX_SHAPES][4] = {
-    {1, 1},     {5, 2},      {3, 3},      {70, 7},     {33, 31},   {65, 64},   {66, 128},
-    {34, 250},  {9, 512},    {6, 770},    {5, 1024},   {3, 1023},  {3, 2048},  {2, 3001},
-    {4, 4096},  {2, 5125},   {2, 8191},   {1, 12345},  {2, 16384}, {1, 32768}, {1, 65536},
-    {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {0, 64},
+    {1, 1},     {5, 2},      {3, 3},      {70, 7},     {33, 31},    {65, 64},   {66, 128},
+    {34, 250},  {9, 512},    {6, 770},    {5, 1024},   {3, 1023},   {3, 2048},  {2, 3001},
+    {4, 4096},  {2, 5125},   {2, 8191},   {1, 12345},  {2, 16384},  {1, 32768}, {1, 65536},
+    {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {2, 600001}, {0, 64},
 };
 
 static SolDtype out_of(const SolSoftmax *a) {
@@ -194,7 +193,6 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
   for (int i = 0; i < SOFTMAX_KERNELS; i++) {
     const Variant *v = &variants[i];
     if (v->in != in || (!v->apart && !alike)) continue;
-    if (!getenv("SOL_ALT") && v->threads == 256 && v->cluster == 8) continue;
     bool spread = v->chunks || v->cluster == 1 || chunks >= (int64_t)v->threads * v->cluster;
     bool holds = !v->chunks || (int64_t)v->threads * v->chunks * v->cluster >= chunks;
     if (holds && spread && ops_has_kernel(ctx, def, i)) return i;
@@ -302,9 +300,8 @@ static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   p->parts.parts = (uint32_t)parts;
   p->parts.length = ops_ceil_div(chunks, parts * SOFTMAX_RELAY_THREADS) * SOFTMAX_RELAY_THREADS;
   p->parts.front = (int32_t)ops_ceil_div(16 + 16 * parts, 16 / in * out);
-  p->lag = (uint32_t)ops_ceil_div(getenv("SOL_LAG") ? atoi(getenv("SOL_LAG")) : LAG, bytes);
+  p->lag = (uint32_t)ops_ceil_div(LAG, bytes);
   l->block = SOFTMAX_RELAY_THREADS, l->shared = (uint32_t)p->parts.length * 16;
-  if (getenv("SOL_RS")) l->shared = (uint32_t)atoi(getenv("SOL_RS"));
   ops_grid(l->grid, (p->m + p->lag) * 2 * (uint64_t)parts, 1);
   return true;
 }
@@ -324,8 +321,8 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
     p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
     return ops_launch(ctx, def, &own, stream);
   }
-  int64_t beyond = 1 << 20, widening = getenv("SOL_W") ? atoll(getenv("SOL_W")) : 16 << 10;
-  if (relay_plan(ctx, def, &p, in, out, in < out ? widening : alike ? beyond : INT64_MAX, &own))
+  enum { BEYOND = 1 << 20, WIDENED = 16 << 10 }; // bytes: other kernels are faster up to here
+  if (relay_plan(ctx, def, &p, in, out, in < out ? WIDENED : alike ? BEYOND : INT64_MAX, &own))
     return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
   if (!alike && apart_plan(&p, in, &own)) return ops_launch(ctx, def, &own, stream);
