@@ -235,8 +235,9 @@ INLINE void reduce_all(const ReduceParams *p, int in, RowFold *shared, int how) 
 }
 
 // Columns: a block has a strip of `lanes` chunks and p->rows rows, its threads as lanes x (256 / lanes); they add up
-// what they hold at the end, a warp's first. `wide`: a thread's columns are one 16-byte chunk, rows on 16 bytes.
-// Otherwise they are `lanes` apart and loaded one by one, coalesced. Each block of a cluster has a part of the strip's
+// what they hold at the end. `wide`: all rows start on 16 bytes. Otherwise chunks are the buffer's: a thread's rows are a
+// multiple of eight apart, so in all of them its chunk starts at the same column; threads of other rows differ by less than a chunk, and so much
+// do strips overlap. Each block of a cluster has a part of the strip's
 // rows, and the first adds up what the others send; without clusters a second launch does.
 INLINE bool in_cluster(const ReduceParams *p) {
 #if __CUDA_ARCH__ >= 900
@@ -257,24 +258,26 @@ INLINE uint32_t strip_of_batch(void) {
 INLINE uint32_t strip_of(const ReduceParams *p) { return strip_of_batch() % p->strips; }
 INLINE uint32_t batch_of(const ReduceParams *p) { return strip_of_batch() / p->strips; }
 
-INLINE int64_t column_of(const ReduceParams *p, int in, int wide, int j) {
-  int per = 16 / in, lane = threadIdx.x & (p->lanes - 1);
-  int64_t first = (int64_t)strip_of(p) * p->lanes * per;
-  return first + (wide ? lane * per + j : j * p->lanes + lane);
-}
+INLINE int strip_columns(const ReduceParams *p, int per, int wide) { return per * (p->lanes - !wide); }
 
-// One by one, those that there are.
-INLINE Vec columns_load(const ReduceParams *p, int in, int wide, const char *at, uint32_t rest) {
+// A chunk's columns that the row has, one by one.
+INLINE Vec columns_singly(const char *row, int64_t column, int64_t n, int in, uint32_t rest) {
   Vec v;
   v.v = make_uint4(rest, rest, rest, rest);
 #pragma unroll
   for (int j = 0; j < 16 / in; j++) {
-    int64_t c = column_of(p, in, wide, j);
-    if (c >= p->n) continue;
-    if (in == 4) v.u[j] = ((const uint32_t *)at)[c];
-    else v.h[j] = ((const uint16_t *)at)[c];
+    if (column + j < 0 || column + j >= n) continue;
+    if (in == 4) v.u[j] = ((const uint32_t *)row)[column + j];
+    else v.h[j] = ((const uint16_t *)row)[column + j];
   }
   return v;
+}
+
+INLINE void columns_take(const Vec *v, int in, float *sum, int kind, int how) {
+  float f[8];
+  widen(v, kind, in, f);
+#pragma unroll
+  for (int j = 0; j < 16 / in; j++) sum[j] = take(sum[j], f[j], how);
 }
 
 enum { COLUMNS_DEPTH = 8 };
@@ -282,7 +285,6 @@ enum { COLUMNS_DEPTH = 8 };
 // The first `left` of so many rows' chunks from `at` on, `down` bytes apart; all loads are in flight at once.
 INLINE const char *columns_round(const char *at, int64_t down, int left, int in, float *sum, int kind, int how) {
   const uint32_t rest = rest_of(kind, how);
-  float f[8];
   Vec v[COLUMNS_DEPTH];
 #pragma unroll
   for (int u = 0; u < COLUMNS_DEPTH; u++, at += down) {
@@ -290,68 +292,61 @@ INLINE const char *columns_round(const char *at, int64_t down, int left, int in,
     if (u < left) v[u].v = *(const uint4 *)at;
   }
 #pragma unroll
-  for (int u = 0; u < COLUMNS_DEPTH; u++) {
-    widen(&v[u], kind, in, f);
-#pragma unroll
-    for (int j = 0; j < 16 / in; j++) sum[j] = take(sum[j], f[j], how);
-  }
+  for (int u = 0; u < COLUMNS_DEPTH; u++) columns_take(&v[u], in, sum, kind, how);
   return at;
 }
 
-// `count` rows from `at` on; a thread's columns are a chunk of them, or one by one.
-INLINE void columns_sum(const ReduceParams *p, int in, int wide, const char *at, int64_t down, int count, float *sum,
+// What a thread has: the chunk from `column` on of `count` rows, `step` apart, from row `row` on, which is at `at`.
+// A chunk may have columns before or after the row's: they are read where they are of the matrix, and not used.
+INLINE void columns_sum(const ReduceParams *p, int in, const char *at, int64_t column, uint64_t row, int step, int count, float *sum,
                         int kind, int how) {
-  if (wide && column_of(p, in, 1, 16 / in - 1) < p->n) {
-    at += column_of(p, in, 1, 0) * in;
-#pragma unroll 1
-    for (; count >= COLUMNS_DEPTH; count -= COLUMNS_DEPTH)
-      at = columns_round(at, down, COLUMNS_DEPTH, in, sum, kind, how);
-    if (count > 0) columns_round(at, down, count, in, sum, kind, how);
-    return;
-  }
-  auto one = [&] {
-    float f[8];
-    Vec v = columns_load(p, in, wide, at, rest_of(kind, how));
-    widen(&v, kind, in, f);
-#pragma unroll
-    for (int j = 0; j < 16 / in; j++) sum[j] = take(sum[j], f[j], how);
-    at += down;
+  const int64_t down = step * p->x_stride;
+  if (column >= p->n || count <= 0) return;
+  auto singly = [&](const char *row) {
+    Vec v = columns_singly(row, column, p->n, in, rest_of(kind, how));
+    columns_take(&v, in, sum, kind, how);
   };
-  if (wide) { // a single chunk of the row: not worth registers
+  const char *last = at + (count - 1) * down;
+  bool first_cut = column < 0 && row == 0, last_cut = column + 16 / in > p->n && row + (uint64_t)(count - 1) * step == p->m - 1;
+  if (first_cut) singly(at);
+  last_cut = last_cut && !(first_cut && count == 1);
+  count -= first_cut + last_cut;
+  at += (first_cut ? down : 0) + column * in;
 #pragma unroll 1
-    for (int i = 0; i < count; i++) one();
-  } else if (in == 2) { // single elements: as many in flight as registers hold
-#pragma unroll 6
-    for (int i = 0; i < count; i++) one();
-  } else {
-#pragma unroll 4
-    for (int i = 0; i < count; i++) one();
-  }
+  for (; count >= COLUMNS_DEPTH; count -= COLUMNS_DEPTH)
+    at = columns_round(at, down, COLUMNS_DEPTH, in, sum, kind, how);
+  if (count > 0) columns_round(at, down, count, in, sum, kind, how);
+  if (last_cut) singly(last);
 }
 
 enum { COLUMNS_THREADS = 256, COLUMNS_WARPS = COLUMNS_THREADS / 32, COLUMNS_CLUSTER = 8 };
 
 typedef struct ColumnsFold {
-  float warps[COLUMNS_WARPS][COLUMNS_THREADS]; // of each warp, a strip's columns
+  float slots[COLUMNS_THREADS * 8]; // of each thread's rows, or each warp's, a strip's columns
   float parts[COLUMNS_CLUSTER][COLUMNS_THREADS]; // of each block of the cluster
   ClusterExchange exchange;
 } ColumnsFold;
 
-// Column t of the strip, for thread t: what the block's threads have of it.
-INLINE float columns_fold(const ReduceParams *p, int per, int wide, ColumnsFold *shared, float *sum, int how) {
-  int lane = threadIdx.x % 32;
-  for (int o = 16; o >= p->lanes; o /= 2)
+// Column t of the strip, for thread t: what the block's threads have of it. Rows on 16 bytes: a warp's threads have the same columns, and
+// add them up first. Otherwise a thread's chunk starts `shift` columns before the strip's.
+INLINE float columns_fold(const ReduceParams *p, int per, int wide, int shift, ColumnsFold *shared, float *sum, int how) {
+  const int lane = threadIdx.x & (p->lanes - 1), columns = strip_columns(p, per, wide);
+  int slot = wide ? threadIdx.x / 32 : threadIdx.x / p->lanes, slots = wide ? COLUMNS_WARPS : COLUMNS_THREADS / p->lanes;
+  if (wide)
+    for (int o = 16; o >= p->lanes; o /= 2)
 #pragma unroll
-    for (int j = 0; j < per; j++) sum[j] = add(sum[j], __shfl_xor_sync(~0u, sum[j], o), how);
-  if (lane < p->lanes)
+      for (int j = 0; j < per; j++) sum[j] = add(sum[j], __shfl_xor_sync(~0u, sum[j], o), how);
+  if (!wide || threadIdx.x % 32 < p->lanes)
 #pragma unroll
-    for (int j = 0; j < per; j++)
-      shared->warps[threadIdx.x / 32][wide ? lane * per + j : j * p->lanes + lane] = sum[j];
+    for (int j = 0; j < per; j++) {
+      int column = lane * per + j - shift;
+      if (wide || (column >= 0 && column < columns)) shared->slots[slot * columns + column] = sum[j];
+    }
   __syncthreads();
   float all = nothing(how);
-  if (threadIdx.x >= per * p->lanes) return all;
-#pragma unroll
-  for (int w = 0; w < COLUMNS_WARPS; w++) all = add(all, shared->warps[w][threadIdx.x], how);
+  if (threadIdx.x >= columns) return all;
+#pragma unroll 8
+  for (int w = 0; w < slots; w++) all = add(all, shared->slots[w * columns + threadIdx.x], how);
   return all;
 }
 
@@ -371,25 +366,27 @@ INLINE float columns_collect(const ReduceParams *p, int columns, ColumnsFold *sh
 }
 
 INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold *shared, int how) {
-  const int per = 16 / in, columns = per * p->lanes; // at most as many as threads
-  int step = COLUMNS_THREADS / p->lanes, first = threadIdx.x / p->lanes;
+  const int per = 16 / in, columns = strip_columns(p, per, wide); // at most as many as threads
+  int step = COLUMNS_THREADS / p->lanes, lane = threadIdx.x & (p->lanes - 1);
   uint32_t which = in_cluster(p) ? cluster_rank() : blockIdx.y;
   uint64_t begin = which * (uint64_t)p->rows, end = begin + p->rows < p->m ? begin + p->rows : p->m;
-  int64_t count = ((int64_t)(end - begin) - first + step - 1) / step; // fewer than 2^31, by the plan
+  uint64_t row = begin + threadIdx.x / p->lanes;
+  int64_t count = ((int64_t)(end - row) + step - 1) / step; // fewer than 2^31, by the plan
   float sum[8];
 #pragma unroll
   for (int j = 0; j < per; j++) sum[j] = nothing(how);
-  const char *at = (const char *)p->x + batch_of(p) * p->x_batch + (int64_t)(begin + first) * p->x_stride;
-  int64_t down = step * p->x_stride;
-  if (in == 4) columns_sum(p, in, wide, at, down, (int)count, sum, KIND_FP32, how);
-  else if (p->x_kind == KIND_FP16) columns_sum(p, in, wide, at, down, (int)count, sum, KIND_FP16, how);
-  else columns_sum(p, in, wide, at, down, (int)count, sum, KIND_BF16, how);
-  float all = columns_fold(p, per, wide, shared, sum, how);
+  const char *at = (const char *)p->x + batch_of(p) * p->x_batch + (int64_t)row * p->x_stride;
+  int shift = wide ? 0 : (int)((uint32_t)(uintptr_t)at & 15) / in;
+  int64_t first = (int64_t)strip_of(p) * columns, column = first + lane * per - shift;
+  if (in == 4) columns_sum(p, in, at, column, row, step, (int)count, sum, KIND_FP32, how);
+  else if (p->x_kind == KIND_FP16) columns_sum(p, in, at, column, row, step, (int)count, sum, KIND_FP16, how);
+  else columns_sum(p, in, at, column, row, step, (int)count, sum, KIND_BF16, how);
+  float all = columns_fold(p, per, wide, shift, shared, sum, how);
   if (in_cluster(p)) {
     all = columns_collect(p, columns, shared, all, how);
     if (which) return;
   }
-  int64_t c = (int64_t)strip_of(p) * columns + threadIdx.x;
+  int64_t c = first + threadIdx.x;
   int64_t part = in_cluster(p) ? batch_of(p) : (int64_t)batch_of(p) * gridDim.y + blockIdx.y;
   if (threadIdx.x < columns && c < p->n) finish(p, part * p->n + c, all);
 }
@@ -450,5 +447,5 @@ ALL(4)
 #define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
 COLUMNS(sol_reduce_2_columns, 4, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
-COLUMNS(sol_reduce_2_columns_apart, 2, APART_2)
+COLUMNS(sol_reduce_2_columns_apart, 4, APART_2)
 COLUMNS(sol_reduce_4_columns_apart, 4, APART_4)

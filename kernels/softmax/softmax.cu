@@ -11,7 +11,7 @@
 #include "elementwise.cuh"
 #include "narrow.cuh"
 #include "softmax/softmax_apart.cuh"
-#include "softmax/softmax_parts.cuh"
+#include "softmax/softmax_relay.cuh"
 #include "softmax/softmax_row.cuh"
 #include "softmax/softmax_spread.cuh"
 
@@ -22,13 +22,16 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   RowPlace place = row_place(s);
   Span x = row_span(p, place, s.in);
   int chunks = (int)x.chunks, column[4]; // of the edges; -1: none
+  const bool late = s.threads > 32; // rows of a warp or less have no registers to spare for the label
+  int64_t target = late ? target_of_row(p, place) : 0;
+  Label label;
   Vec v[ROW_MAX_CHUNKS];
   // Two accumulators of each, in turn: dependent chains of half the length.
   float f[ROW_MAX_CHUNKS][8], edge[4], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) v[k] = span_load(&x, k * s.threads + place.thread, span_lowest(kind));
   look_ahead(p, s);
-  Label label = label_of(p, place, &x, s, kind);
+  if (!late) label = label_of(p, place, &x, s, kind, target_of_row(p, place));
 #pragma unroll
   for (int q = 0; q < edge_count; q++) {
     int e = q * s.threads + place.thread;
@@ -47,13 +50,16 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
 #pragma unroll
   for (int k = 0; k < s.chunks; k++)
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, asks_log(p), &sums[j % 2]);
 #pragma unroll
-  for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, p->log, &sums[0]);
+  for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, asks_log(p), &sums[0]);
+  if (late) label = label_of(p, place, &x, s, kind, target);
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
-  Finish z = finish_of(row, mine, p->log);
+  Finish z = finish_of(row, mine, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
+  drop(label.at, f[0], s.chunks * 8);
+  drop(label.at, edge, edge_count);
   Target y = target_of(p, place, s.wide);
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) {
@@ -77,7 +83,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   Span x = row_span(p, place, s.in);
   float f[8], edge = -INFINITY;
   float2 row = make_float2(-INFINITY, 0);
-  Label label = label_of(p, place, &x, s, kind);
+  Label label = label_of<uint64_t>(p, place, &x, s, kind, target_of_row(p, place));
   int64_t i = place.thread;
   for (; i < x.chunks; i += 2 * all) {
     Vec v = span_load(&x, i, 0), w = span_load(&x, i + all, span_lowest(kind));
@@ -91,7 +97,7 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     row = join(row, &edge, 1);
   }
   row = row_fold(s, shared, row, FOLD_SOFTMAX);
-  Finish z = finish_of(row, row.x, p->log);
+  Finish z = finish_of(row, row.x, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, p->wide);
@@ -101,23 +107,23 @@ INLINE void softmax_long(const SoftmaxParams *p, RowShape s, RowFold *shared) {
     widen(&v, kind, s.in, f);
     finish_chunk(p, y, x.head + i * per, s.in, f, row, z);
   }
-  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, asks_log(p)));
   put_label(y, label);
 }
 
 // ---- Short rows (narrow.cuh)
 
-// The place of a row's label among the thread's columns, and its gradient; -1: another thread has it, or none.
+// The column of a row's label, and its gradient; below 0: another thread has it, or there is none.
 INLINE int narrow_label(const SoftmaxParams *p, NarrowTile x, NarrowPlace a, uint64_t at, int64_t label, int kind, float2 row,
                         Finish *z, float *gradient) {
-  if (!LABELS || !a.n) return -1;
+  if (!LABELS || !a.n) return LABEL_OF_ANOTHER;
   if (label < 0 || label >= p->n) {
     z->times = 0;
     if (a.lane == 0) p->loss[at] = 0;
-    return -1;
+    return NO_LABEL;
   }
   z->times *= p->scale;
-  if (((int)label & (a.lanes - 1)) != a.lane) return -1;
+  if (((int)label & (a.lanes - 1)) != a.lane) return LABEL_OF_ANOTHER;
   float below = load_one(narrow_row(x, a.row), label, kind) - row.x;
   p->loss[at] = logf(row.y) - below;
   *gradient = (__fdividef(ex2(below * LOG2E), row.y) - 1) * p->scale;
@@ -140,14 +146,16 @@ INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, N
   // The row's largest first: of few lanes two folds have fewer instructions than one of pairs.
   float top = lanes_fold(make_float2(fmaxf(tops[0], tops[1]), 0), FOLD_MAX, a.lanes).x, mine = start_of(top);
 #pragma unroll
-  for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, p->log, &sums[k % 2]);
+  for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, asks_log(p), &sums[k % 2]);
   float2 row = make_float2(top, lanes_sum(sums[0] + sums[1], a.lanes));
-  Finish z = finish_of(row, mine, p->log);
+  Finish z = finish_of(row, mine, asks_log(p));
   int label = narrow_label(p, x, a, at, target, kind, row, &z, &gradient);
   if (LABELS && !p->y) return;
+  drop(label, f, a.each);
 #pragma unroll
-  for (int k = 0; k < a.each; k++) f[k] = LABELS && label == a.lane + k * a.lanes ? gradient : finish(z, f[k]);
+  for (int k = 0; k < a.each; k++) f[k] = finish(z, f[k]);
   narrow_give(narrow_row(y, a.row), a, kind, p->y_kind, f);
+  if (LABELS && label >= 0) store_one(narrow_row(y, a.row), label, p->y_kind, gradient);
 }
 
 // The label of the thread's row number `at` of this block, if there is one.
@@ -211,7 +219,6 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   chunks_load(r, rounds, size, v);
   const RowShape block = {1, 1, SOFTMAX_ROUNDS_THREADS >> p->lane_bits, 1, size, size, 1};
   look_ahead(p, block);
-  Label label = rounds_label(p, a, r, target, size, kind);
 #pragma unroll
   for (int k = 0; k < rounds; k++) {
     chunk_mask(r, k, span_lowest(kind), v[k]);
@@ -226,12 +233,14 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
 #pragma unroll
   for (int k = 0; k < rounds; k++)
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, asks_log(p), &sums[j % 2]);
+  Label label = rounds_label(p, a, r, target, size, kind);
   float2 row = make_float2(top, sums[0] + sums[1]);
   for (int o = a.lanes / 2; o; o /= 2) row.y += __shfl_xor_sync(~0u, row.y, o);
-  Finish z = finish_of(row, mine, p->log);
+  Finish z = finish_of(row, mine, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
+  drop(label.at, f[0], rounds * 8);
 #pragma unroll
   for (int k = 0; k < rounds; k++) {
 #pragma unroll
@@ -278,6 +287,11 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #define HELD(in, threads, chunks, rows, blocks)                                                              \
   HOLD(sol_softmax_##in##_held_##threads##x##chunks, in, threads, chunks, rows, blocks, 1)
+#if LABELS
+#define HELD_LABELS(in, threads, chunks, rows, blocks) HELD(in, threads, chunks, rows, blocks)
+#else
+#define HELD_LABELS(in, threads, chunks, rows, blocks)
+#endif
 #define APART_FROM(in, count, kind)                                                                          \
   if (p.y_kind == KIND_FP32) softmax_apart(&p, in, 4, count, kind);                                          \
   else softmax_apart(&p, in, 2, count, kind);
@@ -332,19 +346,19 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     begin(s, &shared);                                                                                       \
     OF_KIND(in, softmax_spread, &shared, held)                                                               \
   }
-#define PARTED(in)                                                                                           \
-  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_softmax_##in##_parts(SoftmaxParams p) {          \
+#define RELAYED(in)                                                                                          \
+  KERNEL __launch_bounds__(SOFTMAX_RELAY_THREADS, 6) sol_softmax_##in##_relay(SoftmaxParams p) {             \
     extern __shared__ __align__(128) uint4 held[];                                                           \
-    __shared__ RowFold folds[2];                                                                             \
-    const RowShape s = {PARTS_THREADS, 1, 1, 1, in, in, 1};                                                  \
-    begin(s, folds);                                                                                         \
-    OF_KIND(in, softmax_parts, folds, held)                                                                  \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {SOFTMAX_RELAY_THREADS, 1, 1, 1, in, in, 1};                                          \
+    begin(s, &shared);                                                                                       \
+    OF_KIND(in, softmax_relay, &shared, held)                                                                \
   }
 #if __CUDA_ARCH__ >= 800
-#define PARTS(in) PARTED(in)
+#define RELAY(in) RELAYED(in)
 #define SPREAD(in, blocks) SPREAD_ROWS(in, blocks)
 #else
-#define PARTS(in)
+#define RELAY(in)
 #define SPREAD(in, blocks)
 #endif
 #if __CUDA_ARCH__ >= 800

@@ -7,6 +7,7 @@
 
 enum { SOFTMAX_ROUNDS_THREADS = 128 }; // of a block whose rows are in registers, some lanes a row
 enum { SOFTMAX_SPREAD_THREADS = 512 }; // of a block of a row in shared memory, at most
+enum { SOFTMAX_RELAY_THREADS = 128, SOFTMAX_RELAY_CHUNKS = 2048, SOFTMAX_RELAY_PARTS = 512 }; // of a block; 16-byte chunks of a part, parts of a row at most
 enum { SOFTMAX_APART_THREADS = 512 }; // of a block that has one row, at most
 
 typedef struct SoftmaxParams {
@@ -24,6 +25,7 @@ typedef struct SoftmaxParams {
   int32_t wide_ids;
   NarrowShape narrow;
   PartShape parts;
+  uint32_t lag; // relay: rows between those that are summed and those that are written
   int32_t lane_bits; // rounds: 2^lane_bits lanes share a row
 } SoftmaxParams;
 

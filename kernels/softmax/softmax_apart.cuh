@@ -109,9 +109,9 @@ INLINE void softmax_apart(const SoftmaxParams *p, int in, int out, int count, in
 #pragma unroll
   for (int k = 0; k < count; k++)
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, p->log, &sums[j % 2]);
+    for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, asks_log(p), &sums[j % 2]);
   float2 row = apart_fold(make_float2(top, sums[0] + sums[1]), a, p->lane_bits, warps);
-  Finish z = finish_of(row, mine, p->log);
+  Finish z = finish_of(row, mine, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   ApartCells c = apart_cells((char *)p->y + (int64_t)a.row * p->y_stride, r.begin * out, r.end * out, r.column * out, a.lane, a.lanes, words);
@@ -120,7 +120,7 @@ INLINE void softmax_apart(const SoftmaxParams *p, int in, int out, int count, in
     uint32_t w[8];
     int column = r.column + k * r.turn;
 #pragma unroll
-    for (int j = 0; j < per; j++) f[k][j] = LABELS && column + j == label.at ? label.x : finish(z, f[k][j]);
+    for (int j = 0; j < per; j++) f[k][j] = LABELS && column + j == (int)label.at ? label.x : LABELS && z.times == 0 ? 0 : finish(z, f[k][j]);
     from_floats(f[k], per, y_kind, w);
     apart_put(c, column * out, words, out, w);
   }

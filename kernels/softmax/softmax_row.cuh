@@ -14,7 +14,11 @@
 #define LABELS 0
 #endif
 
-// Where a row is written. `wide`: its chunks, too, are aligned so that they can be written whole.
+// Whether the logarithm is asked for: cross_entropy has none.
+INLINE int asks_log(const SoftmaxParams *p) { return LABELS ? 0 : p->log; }
+
+// Where a row is written. `wide`: its chunks, too, are aligned so that they can be written whole; WIDE_ONCE: and leave L2 first.
+enum { WIDE_ONCE = 2 };
 typedef struct Target {
   char *at;
   int kind, wide;
@@ -26,8 +30,11 @@ INLINE Target target_of(const SoftmaxParams *p, RowPlace place, int wide) {
 }
 
 // One access, whatever loop it is in: in the rest of an unrolled loop nvcc makes four of a plain store of a uint4.
-INLINE void store16(void *to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(a), "r"(b), "r"(c),
+INLINE void store16(void *to, uint32_t a, uint32_t b, uint32_t c, uint32_t d, int wide = 1) {
+  if (wide == WIDE_ONCE)
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+  else asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(a), "r"(b), "r"(c),
                "r"(d)
                : "memory");
 }
@@ -41,10 +48,10 @@ INLINE void store_chunk(Target t, int64_t column, int in, const float *f) {
 #pragma unroll
     for (int j = 0; j < per; j += 4)
       store16((float *)t.at + column + j, __float_as_uint(f[j]), __float_as_uint(f[j + 1]), __float_as_uint(f[j + 2]),
-              __float_as_uint(f[j + 3]));
+              __float_as_uint(f[j + 3]), t.wide);
   } else if (per == 8) {
     store16((uint16_t *)t.at + column, narrow2(f[0], f[1], t.kind), narrow2(f[2], f[3], t.kind),
-            narrow2(f[4], f[5], t.kind), narrow2(f[6], f[7], t.kind));
+            narrow2(f[4], f[5], t.kind), narrow2(f[6], f[7], t.kind), t.wide);
   } else {
     *(uint2 *)((uint16_t *)t.at + column) = make_uint2(narrow2(f[0], f[1], t.kind), narrow2(f[2], f[3], t.kind));
   }
@@ -78,7 +85,7 @@ INLINE float start_of(float top) {
   return top == -INFINITY ? 0 : top;
 }
 
-// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax. Times 0: 0, of NaN too.
+// result = kept * times + plus, where kept is exp(x - mine), or x - mine for log_softmax.
 typedef struct Finish {
   float times, plus;
 } Finish;
@@ -88,7 +95,7 @@ INLINE Finish finish_of(float2 row, float mine, int log) {
   return z;
 }
 
-INLINE float finish(Finish z, float kept) { return LABELS && z.times == 0 ? 0 : fmaf(kept, z.times, z.plus); }
+INLINE float finish(Finish z, float kept) { return fmaf(kept, z.times, z.plus); }
 
 // The element of a row that is the right one, for the thread that stores that element: its column and, after weigh_label, its
 // gradient.
@@ -98,9 +105,10 @@ typedef struct Label {
   float x;
 } Label;
 
-INLINE bool stores(const Span *x, int64_t column, int per, int all, int thread) {
-  int64_t chunk = (column - x->head) / per;
-  int64_t turn = column < x->head ? column : chunk < x->chunks ? chunk : column - (x->n - x->edges);
+// Index: of columns.
+template <class Index> INLINE bool stores(const Span *x, Index column, int per, int all, int thread) {
+  Index body = column - x->head, chunk = body / per;
+  Index turn = column < (Index)x->head ? column : chunk < (Index)x->chunks ? chunk : column - (Index)(x->n - x->edges);
   return (int)((uint32_t)turn % (uint32_t)all) == thread;
 }
 
@@ -108,13 +116,20 @@ INLINE int64_t target_at(const SoftmaxParams *p, uint64_t row) {
   return p->wide_ids ? ((const int64_t *)p->targets)[row] : ((const int32_t *)p->targets)[row];
 }
 
-// What cross_entropy reads, along with the row and before the fold: after it everything would wait for two more loads.
-INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind) {
-  Label l = {LABEL_OF_ANOTHER, 0};
-  if (!LABELS || place.row >= p->m) return l;
-  int64_t at = target_at(p, place.row);
-  if (at < 0 || at >= p->n) l.at = NO_LABEL;
-  else if (stores(x, at, 16 / s.in, s.threads * s.cluster, place.thread)) l.at = at, l.x = load_one(x->at, at, kind);
+// What cross_entropy reads in addition. The row's label is asked for before the row, and looked at when the thread's elements have been summed: a branch on it
+// earlier would wait for one more load than the row needs.
+INLINE int64_t target_of_row(const SoftmaxParams *p, RowPlace place) { return LABELS && place.row < p->m ? target_at(p, place.row) : 0; }
+
+template <class Index = uint32_t> INLINE int64_t label_column(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int64_t target) {
+  if (!LABELS || place.row >= p->m) return LABEL_OF_ANOTHER;
+  if (target < 0 || target >= p->n) return NO_LABEL;
+  return stores(x, (Index)target, 16 / s.in, s.threads * s.cluster, place.thread) ? target : LABEL_OF_ANOTHER;
+}
+
+template <class Index = uint32_t>
+INLINE Label label_of(const SoftmaxParams *p, RowPlace place, const Span *x, RowShape s, int kind, int64_t target) {
+  Label l = {label_column<Index>(p, place, x, s, target), 0};
+  if (LABELS && l.at >= 0) l.x = load_one(x->at, l.at, kind);
   return l;
 }
 
@@ -134,6 +149,15 @@ INLINE void put_label(Target y, Label l) {
   if (LABELS && l.at >= 0) store_one(y.at, l.at, y.kind, l.x);
 }
 
+// Elements of a row that counts for nothing, in registers: NaN times 0 would be NaN.
+INLINE void drop(int64_t label, float *f, int count) {
+#if LABELS
+  if (label != NO_LABEL) return;
+#pragma unroll
+  for (int j = 0; j < count; j++) f[j] = 0;
+#endif
+}
+
 INLINE float keep(float f, float mine, int log, float *sum) {
   float d = f - mine, e = ex2(d * LOG2E);
   *sum += e;
@@ -148,7 +172,7 @@ INLINE float result(float f, float2 row, Finish z, int log) {
 
 INLINE void finish_chunk(const SoftmaxParams *p, Target y, int64_t column, int in, float *f, float2 row, Finish z) {
 #pragma unroll
-  for (int j = 0; j < 16 / in; j++) f[j] = result(f[j], row, z, p->log);
+  for (int j = 0; j < 16 / in; j++) f[j] = result(f[j], row, z, asks_log(p));
   store_chunk(y, column, in, f);
 }
 
@@ -228,7 +252,7 @@ INLINE void write_shared(const SoftmaxParams *p, Target y, const uint4 *held, in
   float f[8];
   if (p->y_kind == kind) {
     y.kind = kind;
-    if (p->log) write_alike(y, held, first, step, s, count, 1, row, z);
+    if (asks_log(p)) write_alike(y, held, first, step, s, count, 1, row, z);
     else write_alike(y, held, first, step, s, count, 0, row, z);
     return;
   }

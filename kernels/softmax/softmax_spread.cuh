@@ -19,6 +19,15 @@ INLINE float2 spread_fold(RowShape s, RowFold *shared, float2 v) {
   return lanes_fold(block < s.cluster ? shared->exchange.from[block] : make_float2(-INFINITY, 0), FOLD_SOFTMAX, lanes);
 }
 
+// The label's element, in the thread that has copied it.
+INLINE Label shared_label(const Span &x, int64_t at, const uint4 *held, float edge, RowShape s, int kind) {
+  Label l = {at, edge};
+  if (!LABELS || at < x.head || at >= x.n - (x.edges - x.head)) return l;
+  const uint32_t per = 16 / s.in, body = (uint32_t)at - x.head, turn = body / per / (s.threads * s.cluster);
+  l.x = load_one(held + turn * s.threads, body % per, kind);
+  return l;
+}
+
 // A row in the shared memory of a cluster's blocks. Each thread copies, and then reads, its own chunks alone: `count`
 // of them. kind: of x, a literal.
 INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, uint4 *held, int kind) {
@@ -27,6 +36,7 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   Span x = row_span(p, place, s.in);
   int chunks = (int)x.chunks, count = chunks > place.thread ? (chunks - place.thread + all - 1) / all : 0;
   float edge = -INFINITY;
+  int64_t target = target_of_row(p, place);
   held += threadIdx.x;
 #pragma unroll
   for (int k = 0; k < s.chunks; k++)
@@ -36,16 +46,17 @@ INLINE void softmax_shared(const SoftmaxParams *p, RowShape s, RowFold *shared, 
                    "l"(x.body + (int64_t)(k * all + place.thread) * 16)
                    : "memory");
   look_ahead(p, s);
-  Label label = label_of(p, place, &x, s, kind);
   if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
   asm volatile("cp.async.wait_all;" ::: "memory");
-  float2 row = spread_fold(s, shared, fold_shared(held, s, count, edge, kind));
-  Finish z = finish_of(row, row.x, p->log);
+  float2 sum = fold_shared(held, s, count, edge, kind);
+  Label label = shared_label(x, label_column(p, place, &x, s, target), held, edge, s, kind);
+  float2 row = spread_fold(s, shared, sum);
+  Finish z = finish_of(row, row.x, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, s.wide);
   write_shared(p, y, held, x.head + (int64_t)place.thread * per, all, s, count, kind, row, z);
-  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, asks_log(p)));
   put_label(y, label);
 }
 
@@ -77,12 +88,14 @@ INLINE Label spread_label(const SoftmaxParams *p, RowPlace place, const Span &x,
   return l;
 }
 
-// Writes what a thread has.
-INLINE void write_apart(const SoftmaxParams *p, Target y, const uint4 *held, const Span &x, SpreadPlace a, RowShape s, int out, int kind,
-                         float2 row, Finish z, Label label) {
+// Writes what a thread has, but for the row's first `front` chunks.
+INLINE void write_apart(Target y, const uint4 *held, const Span &x, SpreadPlace a, int front, RowShape s, int out,
+                        int log, int kind, float2 row, Finish z, Label label) {
   const int per = 16 / s.in, words = per * out / 4, y_kind = out == 4 ? KIND_FP32 : y.kind;
   int lane = threadIdx.x % 32, turns = __shfl_sync(~0u, a.count, 0), begin = x.head + (a.first - lane) * per;
   int end = min(begin + a.segment * per, x.head + (int)x.chunks * per), column = x.head + a.first * per;
+  begin = max(begin, x.head + front * per);
+  const int at = (int)label.at; // of rows that these kernels have, 32 bits hold a column
   ApartCells c = apart_cells(y.at, begin * out, end * out, column * out, lane, 32, words);
 #pragma unroll 2
   for (int k = 0; k < turns; k++, column += 32 * per) {
@@ -90,11 +103,23 @@ INLINE void write_apart(const SoftmaxParams *p, Target y, const uint4 *held, con
     uint32_t w[8];
     reread(held + max(min(k, a.count - 1), 0) * s.threads, kind, s.in, f);
 #pragma unroll
-    for (int j = 0; j < per; j++) f[j] = LABELS && column + j == label.at ? label.x : result(f[j], row, z, p->log);
+    for (int j = 0; j < per; j++) f[j] = LABELS && column + j == at ? label.x : result(f[j], row, z, log);
     from_floats(f, per, y_kind, w);
     apart_put(c, column * out, words, out, w);
   }
   apart_end(c, column * out, words, out);
+}
+
+// `out` and `log` are literals in the loops. Elements of 2 bytes that become larger are the relay's.
+INLINE void write_any(const SoftmaxParams *p, Target y, const uint4 *held, const Span &x, SpreadPlace a, int front, RowShape s, int kind, float2 row,
+                      Finish z, Label label) {
+  if (asks_log(p)) {
+    if (s.in == 4 && y.kind == KIND_FP32) write_apart(y, held, x, a, front, s, 4, 1, kind, row, z, label);
+    else write_apart(y, held, x, a, front, s, 2, 1, kind, row, z, label);
+  } else {
+    if (s.in == 4 && y.kind == KIND_FP32) write_apart(y, held, x, a, front, s, 4, 0, kind, row, z, label);
+    else write_apart(y, held, x, a, front, s, 2, 0, kind, row, z, label);
+  }
 }
 
 // kind: of x, a literal. Threads and blocks of a row are known at run time.
@@ -112,13 +137,12 @@ INLINE void softmax_spread(const SoftmaxParams *p, RowShape s, RowFold *shared, 
   if (place.thread < x.edges) edge = load_one(x.at, span_edge(&x, place.thread), kind);
   wait_for_fetches();
   float2 row = spread_fold(s, shared, fold_shared(held, s, a.count, edge, kind));
-  Finish z = finish_of(row, row.x, p->log);
+  Finish z = finish_of(row, row.x, asks_log(p));
   weigh_label(p, place, &label, row, &z);
   if (LABELS && !p->y) return;
   Target y = target_of(p, place, 1);
-  if (y.kind == KIND_FP32) write_apart(p, y, held, x, a, s, 4, kind, row, z, label);
-  else write_apart(p, y, held, x, a, s, 2, kind, row, z, label);
-  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, p->log));
+  write_any(p, y, held, x, a, 0, s, kind, row, z, label);
+  if (place.thread < x.edges) store_one(y.at, span_edge(&x, place.thread), y.kind, result(edge, row, z, asks_log(p)));
   if (label.at < x.head || label.at >= x.head + x.chunks * per) put_label(y, label);
 }
 #endif

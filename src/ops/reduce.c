@@ -72,22 +72,34 @@ static int lanes_for(int64_t chunks, int most) {
   return lanes;
 }
 
+// Strips of n columns, `lanes` chunks each. Off 16 bytes they overlap by a chunk.
+static int64_t column_strips(int64_t n, int64_t per, int lanes, bool wide) {
+  return ops_ceil_div(n, (lanes - !wide) * per);
+}
+
+// Lanes of a strip that holds n columns, if `most` of them do.
+static int column_lanes(int64_t n, int64_t per, int most, bool wide) {
+  return lanes_for(ops_ceil_div(n, per) + !wide, most);
+}
+
 // The parts of a strip of `lanes` chunks: each has at least eight rows per thread.
-static int64_t column_parts(const SolReduce *a, int64_t chunks, int lanes, int64_t blocks, int64_t most) {
-  return cpu_min(cpu_min(blocks / ops_ceil_div(chunks, lanes), most), a->m / (8 * (THREADS / lanes)));
+static int64_t column_parts(const SolReduce *a, int64_t strips, int lanes, int64_t blocks, int64_t most) {
+  return cpu_min(cpu_min(blocks / strips, most), a->m / (8 * (THREADS / lanes)));
 }
 
 static Plan plan_of(const SolReduce *a) {
   Plan p = {1, a->m, 1, false, a->m, a->n};
   int64_t per = a->dtype == SOL_FP32 ? 4 : 8;
   if (a->axis == SOL_AXIS_COLUMNS) {
-    int64_t chunks = ops_ceil_div(a->n, per);
-    p.lanes = lanes_for(chunks, 32);
-    int64_t parts = column_parts(a, chunks, p.lanes, MANY_BLOCKS, MOST_PARTS), blocks = ENOUGH_BLOCKS - 1;
+    bool wide = stride_of(a) % per == 0;
+    p.lanes = column_lanes(a->n, per, 32, wide);
+    int64_t parts =
+        column_parts(a, column_strips(a->n, per, p.lanes, wide), p.lanes, MANY_BLOCKS, MOST_PARTS);
+    int64_t blocks = ENOUGH_BLOCKS - 1;
     // A cluster saves the second launch; strips may be narrower for that, down to a cache line.
     for (int lanes = p.lanes; lanes >= 8 && (parts > 1 || p.cluster); lanes /= 2) {
-      int64_t here = column_parts(a, chunks, lanes, CLUSTER_BLOCKS, CLUSTER),
-              all = here * ops_ceil_div(chunks, lanes);
+      int64_t strips = column_strips(a->n, per, lanes, wide);
+      int64_t here = column_parts(a, strips, lanes, CLUSTER_BLOCKS, CLUSTER), all = here * strips;
       if (all > blocks) blocks = all, parts = here, p.lanes = lanes, p.cluster = true;
     }
     if (parts > 1) {
@@ -270,11 +282,11 @@ static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream)
   int in = p->x_kind == KIND_FP32 ? 4 : 2;
   OpsLaunch l = {.early = true, .params = p, .bytes = sizeof *p};
   bool vectors = ops_align(p->x, p->x_stride, 2) == 16 && p->n * in % 16 == 0 && p->n * in >= 16 * VECTORS;
-  if (narrow_holds(p->n, MOST_LANES) && !vectors) {
+  bool serial = p->x_stride == p->n * in && p->n * in % 16 && p->n * in <= NARROW_SHARED / NARROW_THREADS;
+  if (serial || (narrow_holds(p->n, MOST_LANES) && !vectors)) {
     NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in}};
     l.kernel = in == 4 ? KERNEL_sol_reduce_4_narrow : KERNEL_sol_reduce_2_narrow;
-    if (p->x_stride == p->n * in &&
-        p->n * in % 16) { // one thread a row, its words in other banks than its neighbours'
+    if (serial) { // one thread a row, its words in other banks than its neighbours'
       p->narrow = (NarrowShape){.n = (int32_t)p->n};
       narrow_fill(ctx, t, p->m, p->n, &p->narrow, &l);
     } else {
@@ -296,7 +308,8 @@ static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts,
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
-  p->strips = (uint32_t)ops_ceil_div(p->n, (int64_t)p->lanes * (16 / in));
+  if (!wide && p->lanes == 1) p->lanes = 2;
+  p->strips = (uint32_t)column_strips(p->n, 16 / in, p->lanes, wide);
   if (batch > INT32_MAX / CLUSTER / p->strips)
     return ops_fail(SOL_ERR_RANGE, "reduce: the batch is too large for a grid");
   l.grid[0] = (uint32_t)batch * p->strips;
@@ -361,7 +374,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   }
   last.m = (uint64_t)plan.parts, last.rows = plan.parts, last.x_stride = plan.n * 4;
   last.x_batch = plan.parts * plan.n * 4;
-  last.lanes = lanes_for(ops_ceil_div(plan.n, 4), 8); // few columns per block, so that each has many threads
+  last.lanes =
+      column_lanes(plan.n, 4, 8, plan.n % 4 == 0); // few columns per block, so that each has many threads
   return launch_columns(ctx, &last, 1, batch_of(a), stream);
 }
 
@@ -402,8 +416,8 @@ static void cost_more(const void *args, SolCost *out) {
 }
 
 static const int64_t shapes[][4] = {
-    {1, 1},    {3, 3},     {70, 7},    {33, 31},    {17, 250}, {300, 300}, {2, 2000},
-    {2, 5125}, {4100, 17}, {1, 20000}, {1, 131100}, {0, 64},   {9, 650},   {5, 1201},
+    {1, 1},     {3, 3},     {70, 7},     {33, 31}, {17, 250}, {300, 300}, {2, 2000}, {2, 5125},
+    {4100, 17}, {1, 20000}, {1, 131100}, {0, 64},  {9, 650},  {5, 1201},  {130, 67},
 };
 static const int64_t bench[][4] = {{1, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}, {512, 131072}};
 

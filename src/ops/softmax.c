@@ -10,11 +10,12 @@
 #include "ops/parts.h"
 
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
-#define NARROW(in, kind)                        "sol_softmax_narrow_" #kind,
-#define ROUNDS(in, kind, rounds, blocks)        "sol_softmax_rounds_" #kind "_" #rounds,
-#define PARTS(in)                               "sol_softmax_" #in "_parts",
-#define HELD(in, threads, chunks, rows, blocks) "sol_softmax_" #in "_held_" #threads "x" #chunks,
-#define APART(in, count, blocks)                "sol_softmax_" #in "_apart_" #count,
+#define NARROW(in, kind)                               "sol_softmax_narrow_" #kind,
+#define ROUNDS(in, kind, rounds, blocks)               "sol_softmax_rounds_" #kind "_" #rounds,
+#define RELAY(in)                                      "sol_softmax_" #in "_relay",
+#define HELD(in, threads, chunks, rows, blocks)        "sol_softmax_" #in "_held_" #threads "x" #chunks,
+#define HELD_LABELS(in, threads, chunks, rows, blocks) HELD(in, threads, chunks, rows, blocks)
+#define APART(in, count, blocks)                       "sol_softmax_" #in "_apart_" #count,
 #define SHARED(in, threads, chunks, cluster, blocks)                                                         \
   "sol_softmax_" #in "_shared_" #threads "x" #chunks "x" #cluster,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
@@ -28,8 +29,9 @@ enum { SPREAD_SHARED = 208 << 10 }; // bytes of a row that a block has at most
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
-#define PARTS(in)                                       PARTS_SHARED,
+#define RELAY(in)                                       SOFTMAX_RELAY_CHUNKS * 16,
 #define HELD(in, threads, chunks, rows, blocks)         0,
+#define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
 #define APART(in, count, blocks)                        0,
 #define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
@@ -46,8 +48,9 @@ typedef struct Variant {
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
 #define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
-#define PARTS(in)                                       {0, 0, 0, 0, 0, false},
+#define RELAY(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
+#define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
 #define APART(in, count, blocks)                        {0, 0, 0, 0, 0, false},
 #define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
@@ -58,10 +61,10 @@ static const Variant variants[SOFTMAX_KERNELS] = {
 };
 
 const int64_t softmax_shapes[SOFTMAX_SHAPES][4] = {
-    {1, 1},     {5, 2},      {3, 3},      {70, 7},     {33, 31},   {65, 64},   {66, 128},
-    {34, 250},  {9, 512},    {6, 770},    {5, 1024},   {3, 1023},  {3, 2048},  {2, 3001},
-    {4, 4096},  {2, 5125},   {2, 8191},   {1, 12345},  {2, 16384}, {1, 32768}, {1, 65536},
-    {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {0, 64},
+    {1, 1},     {5, 2},      {3, 3},      {70, 7},     {33, 31},    {65, 64},   {66, 128},
+    {34, 250},  {9, 512},    {6, 770},    {5, 1024},   {3, 1023},   {3, 2048},  {2, 3001},
+    {4, 4096},  {2, 5125},   {2, 8191},   {1, 12345},  {2, 16384},  {1, 32768}, {1, 65536},
+    {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {2, 600001}, {0, 64},
 };
 
 static SolDtype out_of(const SolSoftmax *a) {
@@ -284,15 +287,22 @@ static bool spread_plan(SolContext *ctx, const OpsDef *def, const SoftmaxParams 
   return true;
 }
 
-// Rows that no cluster holds, in parts all over the GPU. False: they are not, or the output may not be used for posts.
-static bool parts_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
-  enum { ENOUGH = 1 << 20 }; // bytes: clusters are faster up to here
-  int64_t bytes = p->n * in, parts = bytes > ENOUGH ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
-  l->kernel = in == 4 ? SOFTMAX_PARTS_4 : SOFTMAX_PARTS_2;
-  if (!parts || !p->y || p->y == p->x || !ops_has_kernel(ctx, def, l->kernel)) return false;
-  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts);
-  l->shared = (uint32_t)(p->parts.length * in);
-  parts_launch(&p->parts, l);
+// Rows of `least` bytes and more, read for their sums and again out of L2. False: they are shorter, or too long, or the output may not be used for posts.
+static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, int64_t least,
+                       OpsLaunch *l) {
+  enum { LAG = 8 << 20, FEWEST = 2 }; // bytes from what is summed back to what is written; parts
+  int64_t bytes = p->n * in, chunks = bytes / 16, parts = ops_ceil_div(chunks, SOFTMAX_RELAY_CHUNKS);
+  if (parts < FEWEST) parts = FEWEST;
+  l->kernel = in == 4 ? SOFTMAX_RELAY_4 : SOFTMAX_RELAY_2;
+  if (bytes < least || parts > SOFTMAX_RELAY_PARTS || !p->y || p->y == p->x) return false;
+  if (!ops_has_kernel(ctx, def, l->kernel)) return false;
+  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, parts); // for its sign
+  p->parts.parts = (uint32_t)parts;
+  p->parts.length = ops_ceil_div(chunks, parts * SOFTMAX_RELAY_THREADS) * SOFTMAX_RELAY_THREADS;
+  p->parts.front = (int32_t)ops_ceil_div(16 + 16 * parts, 16 / in * out);
+  p->lag = (uint32_t)ops_ceil_div(LAG, bytes);
+  l->block = SOFTMAX_RELAY_THREADS, l->shared = (uint32_t)p->parts.length * 16;
+  ops_grid(l->grid, (p->m + p->lag) * 2 * (uint64_t)parts, 1);
   return true;
 }
 
@@ -311,13 +321,16 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
     p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
     return ops_launch(ctx, def, &own, stream);
   }
-  if (alike && parts_plan(ctx, def, &p, in, out, &own)) return ops_launch(ctx, def, &own, stream);
+  enum { BEYOND = 1 << 20, WIDENED = 16 << 10 }; // bytes: other kernels are faster up to here
+  if (relay_plan(ctx, def, &p, in, out, in < out ? WIDENED : alike ? BEYOND : INT64_MAX, &own))
+    return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
   if (!alike && apart_plan(&p, in, &own)) return ops_launch(ctx, def, &own, stream);
   if (!alike && spread_plan(ctx, def, &p, in, &own)) {
     p.ahead = rows_ahead(a, xs * in, 1);
     return ops_launch(ctx, def, &own, stream);
   }
+  if (!alike && relay_plan(ctx, def, &p, in, out, 0, &own)) return ops_launch(ctx, def, &own, stream);
   int64_t chunks = a->n / (16 / in);
   int kernel = pick(ctx, def, in, chunks, alike);
   const Variant *v = &variants[kernel];

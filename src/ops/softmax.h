@@ -9,8 +9,9 @@
 enum {
 #define NARROW(in, kind)                                SOFTMAX_NARROW_##kind,
 #define ROUNDS(in, kind, rounds, blocks)                SOFTMAX_ROUNDS_##kind##_##rounds,
-#define PARTS(in)                                       SOFTMAX_PARTS_##in,
+#define RELAY(in)                                       SOFTMAX_RELAY_##in,
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
+#define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
 #define APART(in, count, blocks)                        SOFTMAX_APART_##in##_##count,
 #define SHARED(in, threads, chunks, cluster, blocks)    SOFTMAX_SHARED_##in##_##threads##_##chunks##_##cluster,
 #define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
@@ -24,7 +25,7 @@ extern const char *const softmax_kernels[SOFTMAX_KERNELS];
 extern const uint32_t softmax_shared[SOFTMAX_KERNELS]; // bytes
 
 // Rows for every kernel, aligned and not.
-enum { SOFTMAX_SHAPES = 26 };
+enum { SOFTMAX_SHAPES = 27 };
 extern const int64_t softmax_shapes[SOFTMAX_SHAPES][4];
 
 bool softmax_make(const OpsCase *c, void *args);
