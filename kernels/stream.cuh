@@ -137,6 +137,7 @@ template <class Op> INLINE void stream_manage(const StreamShape &s, const Op &op
       there = op.take(posts, stream_head(s, a.row, in), polls, &sums);
       polls = there ? s.parts.polls : 1; // where the others do not run, it is not waited for them again and again
     }
+    sums = op.finish(a, sums, alone);
     if (lane == 0) t.sums = sums, t.more = more, t.there = there;
     stream_arrive(&t.ready);
     if (!alone && lane == 0) stream_tell(s.parts, posts, a.part, there ? PART_READ : PART_LEFT);
@@ -192,7 +193,7 @@ template <class Op> INLINE void stream_end(const StreamShape &s, const Op &op, i
 // ---- A kernel
 
 // op: what the operation computes. load: an element; prepare: what a part needs beside its elements, into the slot's room; sum: what a thread's chunks add up to, of a warp;
-// join: of a part's warps and single elements; take: of a row's posts; put, put_edge: writes chunks, an element; range: columns of a row, by a warp.
+// join: of a part's warps and single elements; take: of a row's posts; finish: what elements need of it; put, put_edge: writes chunks, an element; range: columns of a row, by a warp.
 template <class Op> INLINE void stream(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int in) {
   int warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {

@@ -61,10 +61,12 @@ struct GroupStream {
     return there;
   }
 
+  INLINE_METHOD float2 finish(const StreamPart &, float2 sums, bool) const { return make_float2(sums.x, rsqrtf(sums.y / (float)p.n + p.eps)); }
+
   INLINE_METHOD Piece piece(const StreamSlot &t, char *room) const {
     Piece a;
     a.y = t.y, a.affines = (float2 *)room, a.first_end = t.more;
-    a.mean = t.sums.x, a.over = rsqrtf(t.sums.y / (float)p.n + p.eps);
+    a.mean = t.sums.x, a.over = t.sums.y;
     return a;
   }
 

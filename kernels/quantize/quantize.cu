@@ -385,6 +385,8 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
   narrow_send(y, 1);
 }
 
+#include "quantize_stream.cuh"
+
 // body(how): a literal. The kind of 2-byte elements is known at run time.
 #define QUANTIZE_BY_ROW(body)                                                                                \
   if (p.how == QUANTIZE_INT8) body(QUANTIZE_INT8);                                                           \
@@ -450,3 +452,13 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
   }
 QUANTIZE(2)
 QUANTIZE(4)
+#define QUANTIZE_STREAM(in)                                                                                  \
+  KERNEL __launch_bounds__(STREAM_THREADS, 1) sol_quantize_stream_##in(const __grid_constant__ QuantizeParams p) { \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ StreamShared shared;                                                                          \
+    stream(p.stream, QuantizeStream{p, in}, &shared, memory, in);                                            \
+  }
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+QUANTIZE_STREAM(2)
+QUANTIZE_STREAM(4)
+#endif

@@ -13,14 +13,28 @@
 #include <stdlib.h>
 
 // For elements of 2 bytes and of 4: any group; and those of kernels/group_norm/pieces.cuh.
-enum { HELD_2, HELD_4, CLUSTER_2, CLUSTER_4, PARTS_F, PARTS_H, PARTS_B, RING_F, RING_H, RING_B, STREAM_F, STREAM_H, STREAM_B, KERNELS };
-static const char *const kernel_names[KERNELS] = {"sol_group_norm_2",         "sol_group_norm_4",
-                                                  "sol_group_norm_2_cluster", "sol_group_norm_4_cluster",
-                                                  "sol_group_norm_f_parts",   "sol_group_norm_h_parts",
-                                                  "sol_group_norm_b_parts",   "sol_group_norm_f_ring",
-                                                  "sol_group_norm_h_ring",    "sol_group_norm_b_ring",
-                                                  "sol_group_norm_f_stream",  "sol_group_norm_h_stream",
-                                                  "sol_group_norm_b_stream"};
+enum {
+  HELD_2,
+  HELD_4,
+  CLUSTER_2,
+  CLUSTER_4,
+  PARTS_F,
+  PARTS_H,
+  PARTS_B,
+  RING_F,
+  RING_H,
+  RING_B,
+  STREAM_F,
+  STREAM_H,
+  STREAM_B,
+  KERNELS
+};
+static const char *const kernel_names[KERNELS] = {
+    "sol_group_norm_2",         "sol_group_norm_4",        "sol_group_norm_2_cluster",
+    "sol_group_norm_4_cluster", "sol_group_norm_f_parts",  "sol_group_norm_h_parts",
+    "sol_group_norm_b_parts",   "sol_group_norm_f_ring",   "sol_group_norm_h_ring",
+    "sol_group_norm_b_ring",    "sol_group_norm_f_stream", "sol_group_norm_h_stream",
+    "sol_group_norm_b_stream"};
 enum { PIECE_SHARED = (64 << 10) + 8 * GROUP_NORM_AFFINES + (8 << 10) };
 static const uint32_t kernel_shared[KERNELS] = {
     GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,
@@ -238,7 +252,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                                 (uintptr_t)a->y % 16 % (uintptr_t)out == 0,
                        .eps = a->eps};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (!plan_stream(ctx, a, &p, &l) && !plan_ring(ctx, a, &p, &l) && !plan_pieces(ctx, a, &p, &l)) plan_held(ctx, a, &p, &l);
+  if (!plan_stream(ctx, a, &p, &l) && !plan_ring(ctx, a, &p, &l) && !plan_pieces(ctx, a, &p, &l))
+    plan_held(ctx, a, &p, &l);
   return ops_launch(ctx, &ops_group_norm, &l, stream);
 }
 
