@@ -385,6 +385,7 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
   narrow_send(y, 1);
 }
 
+#include "quantize_flat.cuh"
 #include "quantize_stream.cuh"
 
 // body(how): a literal. The kind of 2-byte elements is known at run time.
@@ -458,7 +459,23 @@ QUANTIZE(4)
     __shared__ StreamShared shared;                                                                          \
     stream(p.stream, QuantizeStream{p, in}, &shared, memory, in);                                            \
   }
+#define FLAT(how, kind) quantize_flat(p, in, kind, how, &shared, memory)
+#define QUANTIZE_FLAT(in_)                                                                                   \
+  KERNEL __launch_bounds__(FLAT_THREADS, 4) sol_quantize_flat_##in_(const __grid_constant__ QuantizeParams p) { \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ FlatShared shared;                                                                            \
+    const int in = in_;                                                                                      \
+    if (p.how == QUANTIZE_MXFP8) {                                                                           \
+      QUANTIZE_BY_KIND(FLAT, QUANTIZE_MXFP8)                                                                 \
+    } else if (in == 2 && p.how == QUANTIZE_NVFP4) {                                                         \
+      QUANTIZE_BY_KIND(FLAT, QUANTIZE_NVFP4)                                                                 \
+    } else {                                                                                                 \
+      QUANTIZE_ALL(FLAT)                                                                                     \
+    }                                                                                                        \
+  }
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 QUANTIZE_STREAM(2)
 QUANTIZE_STREAM(4)
+QUANTIZE_FLAT(2)
+QUANTIZE_FLAT(4)
 #endif
