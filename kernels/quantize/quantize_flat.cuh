@@ -7,7 +7,7 @@
 
 typedef struct FlatShared {
   uint64_t full[FLAT_SLOTS];
-  float times[FLAT_GROUPS + 8]; // what elements of a group are multiplied by; the rest is read for elements that are not stored
+  float times[FLAT_GROUPS]; // what elements of a group are multiplied by
 } FlatShared;
 
 // A tile: groups first to first + groups - 1 of all, their elements begin to end - 1. Columns count from the start of the row that the first group is in.
@@ -118,7 +118,7 @@ INLINE void flat_put(const QuantizeParams &p, const FlatTile &t, const uint4 *ch
       int after = flat_column(p, t.skipped + group + 2) - column;
 #pragma unroll
       for (int j = 0; j < per; j++) {
-        if (j >= after) group++, next = times[group + 1], after = flat_column(p, t.skipped + group + 2) - column;
+        if (j >= after) group++, next = times[min(group + 1, t.groups - 1)], after = flat_column(p, t.skipped + group + 2) - column;
         f[j] = __fmul_rn(f[j], j < left ? by : next);
       }
       by = 1;
