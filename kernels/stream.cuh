@@ -1,12 +1,14 @@
 // Rows of which all parts pass through the shared memory of blocks that stay: one block to an SM, and parts of all rows in their order dealt out to them. While a part
 // waits for what the other parts of its row add up to, the parts after it are loaded and summed up, and those before it are written.
 //
-// Shared memory is cut into slots of a part each. A slot has a warp that fills it (cp.async.bulk), posts what the part adds up to and takes the posts of the row's other
-// parts (parts.cuh). Some warps sum parts up as they come, others write them as their row's sums come. Nothing of it is a barrier of the block.
+// Shared memory is cut into slots of a part each. A slot has a warp that fills it (cp.async.bulk) and exchanges sums with the row's other parts. Some warps sum parts up as
+// they come, others write them as their row's sums come. Nothing of it is a barrier of the block.
 //
-// Blocks that do not run at the same time cannot wait for each other: a part whose row's posts have not come after many looks is given up. A row's posts are at the
-// start of its output, which the row's last warp writes, and so it does with parts that were given up. That warp is in the last of the row's blocks and waits without end, but only for
-// blocks that come before its own in the grid.
+// A part posts what it adds up to at the start of its own output. One of the row's parts, its collector, takes all posts and puts what the row adds up to beside each: so a word has one
+// reader, and a part may overwrite its words as soon as it has its answer.
+//
+// Blocks that do not run at the same time cannot wait for each other without end: a part that has looked in vain many times is left to the row's collector. That one waits without end, but
+// it is in the last of the row's blocks, and the others come before it in the grid.
 //
 // How a row is cut follows from its length and start alone, and with it the order of every sum.
 #ifndef SOL_KERNELS_STREAM_CUH
@@ -21,9 +23,9 @@
 
 typedef struct StreamSlot {
   uint64_t full, summed, ready, empty;
-  float warps[STREAM_WARPS][3]; // what a warp's chunks add up to, as the operation has it
+  float2 warps[STREAM_WARPS];   // what a warp's chunks add up to
   char *y;                      // of the part's first column
-  int chunks, head, front;      // of the part; columns before its chunks; chunks that the row's last warp writes
+  int chunks, head;             // of the part; columns before its chunks
   int more;                     // the operation's
   float2 sums;                  // of the row
   bool there;                   // they are
@@ -62,39 +64,86 @@ INLINE StreamPart stream_part(const StreamShape &s, uint64_t item, int in) {
   return a;
 }
 
-INLINE float stream_count(const StreamShape &s, uint32_t part, int head) { // elements of a part
-  return (float)(part_begin(s.parts, part + 1, head, s.n) - part_begin(s.parts, part, head, s.n));
+INLINE float stream_count(const StreamShape &s, uint32_t part, int head) { // elements of a part, of several
+  return part + 1 == s.parts.parts ? (float)(s.n - head - part * s.parts.length) : (float)(int)(s.parts.length + (part ? 0 : head));
 }
 
-// All posts of a row, by a warp: each(part, post) in the order of parts. False: not all have come within `polls` looks; 0: without end.
-template <class Each> INLINE bool stream_posts(const StreamShape &s, const unsigned long long *posts, int polls, Each each) {
-  enum { BATCH = 4 }; // that are asked for before the first has come
+// Words of a part: its post, then its answer, each of two words that carry the launch's sign (parts.cuh).
+INLINE unsigned long long *stream_words(const StreamShape &s, uint64_t row, uint32_t part, int head, int out) {
+  return posts_of(stream_y(s, row) + part_begin(s.parts, part, head, s.n) * out);
+}
+enum { STREAM_POST, STREAM_ANSWER };
+
+// By a collector's warp: each(part, post) for all parts of a row, in their order.
+template <class Each> INLINE void stream_posts(const StreamShape &s, uint64_t row, int head, int out, Each each) {
+  enum { BATCH = 3 }; // that are asked for before the first has come
   uint32_t lane = threadIdx.x % 32, parts = s.parts.parts;
-  for (uint32_t first = 0; first < parts; first += 32 * BATCH) {
+#pragma unroll 1
+  for (uint32_t first = lane; first < parts; first += 32 * BATCH) {
     float2 v[BATCH];
     bool got[BATCH], all = false;
 #pragma unroll
-    for (int i = 0; i < BATCH; i++) got[i] = first + i * 32 + lane >= parts;
-    for (int k = 0; !all && (!polls || k < polls); k++) {
-      all = true;
+    for (int i = 0; i < BATCH; i++) got[i] = first + i * 32 >= parts;
+    while (!all) {
 #pragma unroll
       for (int i = 0; i < BATCH; i++)
-        if (!got[i]) got[i] = post_get(s.parts, posts, first + i * 32 + lane, &v[i]);
+        if (!got[i]) got[i] = post_get(s.parts, stream_words(s, row, first + i * 32, head, out), STREAM_POST, &v[i]);
+      all = true;
 #pragma unroll
       for (int i = 0; i < BATCH; i++) all = all && got[i];
-      all = __all_sync(~0u, all);
     }
-    if (!all) return false;
 #pragma unroll
     for (int i = 0; i < BATCH; i++)
-      if (first + i * 32 + lane < parts) each(first + i * 32 + lane, v[i]);
+      if (first + i * 32 < parts) each(first + i * 32, v[i]);
+  }
+  __syncwarp();
+}
+
+INLINE unsigned long long stream_left(const PartShape &s) { return (unsigned long long)s.sign[1] << 32 | (s.sign[0] ^ 1); }
+
+// The answer, by a part's warp. False: it has not come after `polls` looks, and the part is left to the collector.
+INLINE bool stream_answer(const StreamShape &s, unsigned long long *words, int polls, float2 *sums) {
+  unsigned long long seen, old;
+  for (int i = 0; !__all_sync(~0u, post_get(s.parts, words, STREAM_ANSWER, sums)); i++) {
+    if (i != polls) continue;
+    if (threadIdx.x % 32 == 0) {
+      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(__cvta_generic_to_global(words + 2 * STREAM_ANSWER)) : "memory");
+      bool comes = (uint32_t)seen == s.parts.sign[0]; // the other word will
+      old = comes ? ~seen : atomicCAS(words + 2 * STREAM_ANSWER, seen, stream_left(s.parts));
+    }
+    if (__shfl_sync(~0u, threadIdx.x % 32 == 0 && old == seen, 0)) return false;
   }
   return true;
 }
 
-// without a fence, which would take as long as all writes under way: what was posted has come before, as it decides what is told.
-INLINE void stream_tell(const PartShape &s, unsigned long long *posts, uint32_t part, int what) {
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(posts + 2 * s.parts + part)), "l"(part_word(s, what)) : "memory");
+// Answers a part, by one thread. True: it was left.
+INLINE bool stream_reply(const StreamShape &s, unsigned long long *words, float2 sums) {
+  words += 2 * STREAM_ANSWER;
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(words + 1)), "l"((unsigned long long)__float_as_uint(sums.y) << 32 | s.parts.sign[1]) : "memory");
+  return atomicExch(words, (unsigned long long)__float_as_uint(sums.x) << 32 | s.parts.sign[0]) == stream_left(s.parts);
+}
+
+// Answers the row's other parts, and does what was left.
+template <class Op> INLINE void stream_replies(const StreamShape &s, const Op &op, uint64_t row, uint32_t own, int head, float2 sums) {
+  uint32_t lane = threadIdx.x % 32;
+#pragma unroll 1
+  for (uint32_t first = 0; first < s.parts.parts; first += 32) {
+    uint32_t part = first + lane;
+    bool other = part < s.parts.parts && part != own;
+    unsigned left = __ballot_sync(~0u, other && stream_reply(s, stream_words(s, row, part, head, op.out), sums));
+#pragma unroll 1
+    for (; left; left &= left - 1) {
+      part = first + __ffs(left) - 1;
+      op.range(row, sums, part_begin(s.parts, part, head, s.n), part_begin(s.parts, part + 1, head, s.n));
+      __syncwarp();
+    }
+  }
+}
+
+// Whether this part collects: it is in the last of the row's blocks, and the last of that block.
+INLINE bool stream_collects(const StreamShape &s, const StreamPart &a, uint64_t item) {
+  uint64_t first = item - a.part, last = first + s.parts.parts - 1, in_last = last - (last + 1) % gridDim.x;
+  return item == (in_last >= first && in_last <= last ? in_last : last);
 }
 
 INLINE void stream_load(const StreamPart &a, uint4 *to, uint64_t *full) { // by one thread
@@ -111,37 +160,43 @@ INLINE char *slot_room(const StreamShape &s, uint4 *memory, int slot) { return (
 
 // ---- A slot's own warp
 
+// The sums of a part's row. False: they have not come, and the part is left to the row's collector.
+template <class Op> INLINE bool stream_exchange(const StreamShape &s, const Op &op, const StreamPart &a, bool collects, int head, int &polls, float2 *sums) {
+  unsigned long long *words = stream_words(s, a.row, a.part, head, op.out);
+  if (threadIdx.x % 32 == 0) post(s.parts, words, STREAM_POST, *sums);
+  if (collects) *sums = op.collect(a.row, head);
+  else if (!stream_answer(s, words, polls, sums)) polls = 1; // where the others do not run, it is not waited for them again and again
+  else return true;
+  return collects;
+}
+
 template <class Op> INLINE void stream_manage(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int slot, int in) {
   StreamSlot &t = shared->slot[slot];
-  int lane = threadIdx.x % 32, polls = s.parts.polls;
-  bool alone = s.parts.parts == 1;
+  int lane = threadIdx.x % 32, polls = STREAM_POLLS;
   uint32_t parity = 0;
+#pragma unroll 1
   for (uint64_t i = blockIdx.x + (uint64_t)slot * gridDim.x; i < stream_items(s); i += (uint64_t)s.slots * gridDim.x, parity ^= 1) {
     StreamPart a = stream_part(s, i, in);
-    int front = a.part ? 0 : s.parts.front;
-    char *y = stream_y(s, a.row);
-    unsigned long long *posts = posts_of(y);
     barrier_wait(&t.empty, parity ^ 1);
     if (lane == 0) {
-      t.y = y + a.begin * op.out, t.chunks = (int)a.x.chunks, t.head = a.x.head, t.front = front;
+      t.y = stream_y(s, a.row) + a.begin * op.out, t.chunks = (int)a.x.chunks, t.head = a.x.head;
       stream_load(a, slot_memory(s, memory, slot), &t.full);
     }
-    bool has_edge = lane < a.x.edges;
-    float edge = has_edge ? op.load(a.x.at, span_edge(&a.x, lane)) : 0;
+    int column = lane < a.x.edges ? (int)span_edge(&a.x, lane) : -1; // of a single element that this lane has
+    float edge = column >= 0 ? op.load(a.x.at, column) : 0;
     int more = op.prepare(a, slot_room(s, memory, slot));
     barrier_wait(&t.summed, parity);
-    float2 sums = op.join(t.warps, has_edge, edge);
-    bool there = true;
-    if (!alone) {
-      if (lane == 0) post(s.parts, posts, a.part, sums);
-      there = op.take(posts, stream_head(s, a.row, in), polls, &sums);
-      polls = there ? s.parts.polls : 1; // where the others do not run, it is not waited for them again and again
-    }
-    sums = op.finish(a, sums, alone);
-    if (lane == 0) t.sums = sums, t.more = more, t.there = there;
+    asm volatile("" : "+l"(i)); // it is cheaper to work the part out again than to have it in registers meanwhile
+    a = stream_part(s, i, in);
+    float2 sums = op.join(t, column >= 0, edge);
+    int head = stream_head(s, a.row, in);
+    bool alone = s.parts.parts == 1, collects = !alone && stream_collects(s, a, i);
+    bool there = alone || stream_exchange(s, op, a, collects, head, polls, &sums);
+    float2 by = op.finish(a, sums, there);
+    if (lane == 0) t.sums = by, t.more = more, t.there = there;
     stream_arrive(&t.ready);
-    if (!alone && lane == 0) stream_tell(s.parts, posts, a.part, there ? PART_READ : PART_LEFT);
-    if (there && has_edge && (!front || lane >= a.x.head)) op.put_edge(t, slot_room(s, memory, slot), (int)span_edge(&a.x, lane), edge);
+    if (there && column >= 0) op.put_edge(t, slot_room(s, memory, slot), column, edge);
+    if (collects) stream_replies(s, op, a.row, a.part, head, sums);
   }
 }
 
@@ -156,44 +211,11 @@ template <class Each> INLINE void stream_slots(const StreamShape &s, Each each) 
   }
 }
 
-// ---- The warp that ends rows
-
-// Whether this part is in the last of the row's blocks, and the last of that block.
-INLINE bool stream_ends(const StreamShape &s, const StreamPart &a, uint64_t item) {
-  uint64_t first = item - a.part, last = first + s.parts.parts - 1, in_last = last - (last + 1) % gridDim.x;
-  return item == (in_last >= first && in_last <= last ? in_last : last);
-}
-
-template <class Op> INLINE void stream_end_row(const StreamShape &s, const Op &op, uint64_t row, int in) {
-  int head = stream_head(s, row, in);
-  unsigned long long *posts = posts_of(stream_y(s, row));
-  bool left = false;
-  float2 sums;
-  for (uint32_t part = threadIdx.x % 32; part < s.parts.parts; part += 32) left |= part_ask(s.parts, posts, part) == PART_LEFT;
-  left = __any_sync(~0u, left);
-  op.take(posts, head, 0, &sums);
-  int64_t start = head + s.parts.front * (16 / in);
-#pragma unroll 1
-  for (uint32_t part = left ? 0 : s.parts.parts; part <= s.parts.parts; part++) { // then the row's start
-    bool last = part == s.parts.parts;
-    if (!last && part_ask(s.parts, posts, part) != PART_LEFT) continue;
-    __syncwarp();
-    op.range(row, sums, last ? 0 : part ? part_begin(s.parts, part, head, s.n) : start, last ? start : part_begin(s.parts, part + 1, head, s.n));
-  }
-}
-
-template <class Op> INLINE void stream_end(const StreamShape &s, const Op &op, int in) {
-  if (s.parts.parts == 1) return;
-  for (uint64_t i = blockIdx.x; i < stream_items(s); i += gridDim.x) {
-    StreamPart a = stream_part(s, i, in);
-    if (stream_ends(s, a, i)) stream_end_row(s, op, a.row, in);
-  }
-}
-
 // ---- A kernel
 
-// op: what the operation computes. load: an element; prepare: what a part needs beside its elements, into the slot's room; sum: what a thread's chunks add up to, of a warp;
-// join: of a part's warps and single elements; take: of a row's posts; finish: what elements need of it; put, put_edge: writes chunks, an element; range: columns of a row, by a warp.
+// op: what the operation computes. out: bytes of an element of y; load: an element; prepare: what a part needs beside its elements, into the slot's room; sum: what a
+// warp's chunks add up to; join: a part, of its warps and single elements; collect: a row, of its parts' posts; finish: what elements need of that; put, put_edge: writes chunks, an
+// element; range: columns of a row, by a warp.
 template <class Op> INLINE void stream(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int in) {
   int warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
@@ -209,7 +231,7 @@ template <class Op> INLINE void stream(const StreamShape &s, const Op &op, Strea
     stream_slots(s, [&](int slot, uint32_t parity) {
       StreamSlot &t = shared->slot[slot];
       barrier_wait(&t.full, parity);
-      op.sum(t, slot_memory(s, memory, slot), (int)threadIdx.x, t.warps[warp]);
+      op.sum(t, slot_memory(s, memory, slot), (int)threadIdx.x, &t.warps[warp]);
       stream_arrive(&t.summed);
     });
   else if (warp < 2 * STREAM_WARPS)
@@ -219,8 +241,7 @@ template <class Op> INLINE void stream(const StreamShape &s, const Op &op, Strea
       if (t.there) op.put(t, slot_memory(s, memory, slot), slot_room(s, memory, slot), (int)threadIdx.x - 32 * STREAM_WARPS);
       stream_arrive(&t.empty);
     });
-  else if (warp == 2 * STREAM_WARPS) stream_end(s, op, in);
-  else stream_manage(s, op, shared, memory, warp - 2 * STREAM_WARPS - 1, in);
+  else stream_manage(s, op, shared, memory, warp - 2 * STREAM_WARPS, in);
 }
 
 #endif

@@ -5,8 +5,10 @@
 #include "parts.h"
 
 // Slots of a block, at most; warps that sum up, and as many that write. With a warp for each slot and one that ends rows a thread has 80 registers.
-enum { STREAM_SLOTS = 11, STREAM_WARPS = 8, STREAM_ITEM_THREADS = 32 * STREAM_WARPS };
-enum { STREAM_THREADS = 32 * (2 * STREAM_WARPS + 1 + STREAM_SLOTS) };
+enum { STREAM_SLOTS = 8, STREAM_WARPS = 8, STREAM_ITEM_THREADS = 32 * STREAM_WARPS };
+enum { STREAM_THREADS = 32 * (2 * STREAM_WARPS + STREAM_SLOTS) };
+
+enum { STREAM_POLLS = 4096 }; // looks for an answer, some milliseconds: a part that is left costs more
 
 typedef struct StreamShape {
   const void *x;

@@ -21,7 +21,13 @@ struct GroupStream {
     return (int)min((int64_t)((first + 1) * p.divider.by) - a.begin, (int64_t)INT32_MAX);
   }
 
-  INLINE_METHOD void sum(const StreamSlot &t, const uint4 *chunks, int thread, float *to) const {
+  // Chunks of a warp that sums up.
+  INLINE_METHOD static int warp_chunks(const StreamSlot &t, int warp) {
+    return t.chunks / STREAM_ITEM_THREADS * 32 + min(max(t.chunks % STREAM_ITEM_THREADS - 32 * warp, 0), 32);
+  }
+
+  INLINE_METHOD void sum(const StreamSlot &t, const uint4 *chunks, int thread, float2 *to) const {
+    int of_all = warp_chunks(t, thread / 32);
     Vec v;
     v.v = thread < t.chunks ? chunks[thread] : make_uint4(0, 0, 0, 0);
     Running r = {chunk_mean(v, kind, in), {0, 0}, {0, 0}};
@@ -31,16 +37,16 @@ struct GroupStream {
       v.v = chunks[k];
       run_chunk(r, v, kind, in);
     }
-    Stats s = {0, 0, 0};
-    if (count) s = run_end(r, count * (16 / in));
-    s = warp_stats(s);
-    if (threadIdx.x % 32 == 0) to[0] = s.count, to[1] = s.mean, to[2] = s.squares;
+    Stats s = run_end(r, count * (16 / in));
+    float mean = warp_sum(s.mean * __fdividef((float)count, (float)max(of_all, 1))), apart = s.mean - mean;
+    float squares = warp_sum(count ? fmaf(s.count * apart, apart, s.squares) : 0);
+    if (thread % 32 == 0) *to = make_float2(mean, squares);
   }
 
-  INLINE_METHOD float2 join(const float (*warps)[3], bool has_edge, float edge) const {
+  INLINE_METHOD float2 join(const StreamSlot &t, bool has_edge, float edge) const {
     int lane = threadIdx.x % 32;
     Stats s = {0, 0, 0};
-    if (lane < STREAM_WARPS) s.count = warps[lane][0], s.mean = warps[lane][1], s.squares = warps[lane][2];
+    if (lane < STREAM_WARPS) s.count = (float)(warp_chunks(t, lane) * (16 / in)), s.mean = t.warps[lane].x, s.squares = t.warps[lane].y;
     if (has_edge) s = stats_more(s, 1, edge, 0);
     s = warp_stats(s);
     return make_float2(s.mean, s.squares);
@@ -53,12 +59,11 @@ struct GroupStream {
     return s;
   }
 
-  INLINE_METHOD bool take(const unsigned long long *posts, int head, int polls, float2 *sums) const {
+  INLINE_METHOD float2 collect(uint64_t row, int head) const {
     Stats s = {0, 0, 0};
-    bool there = stream_posts(p.stream, posts, polls, [&](uint32_t part, float2 v) { s = stats_more(s, stream_count(p.stream, part, head), v.x, v.y); });
+    stream_posts(p.stream, row, head, out, [&](uint32_t part, float2 v) { s = stats_more(s, stream_count(p.stream, part, head), v.x, v.y); });
     s = warp_stats(s);
-    *sums = make_float2(s.mean, s.squares);
-    return there;
+    return make_float2(s.mean, s.squares);
   }
 
   INLINE_METHOD float2 finish(const StreamPart &, float2 sums, bool) const { return make_float2(sums.x, rsqrtf(sums.y / (float)p.n + p.eps)); }
@@ -75,7 +80,6 @@ struct GroupStream {
     Piece a = piece(t, room);
     Channel c = {0, 0, {0, 0}};
     int head = t.head;
-    if (thread < t.front) thread += (t.front - thread + STREAM_ITEM_THREADS - 1) / STREAM_ITEM_THREADS * STREAM_ITEM_THREADS;
 #pragma unroll 2
     for (int k = thread; k < t.chunks; k += STREAM_ITEM_THREADS) {
       int column = head + k * per;

@@ -23,32 +23,31 @@ struct QuantizeStream {
     }
     return most_bits(most, in, kind);
   }
-  INLINE_METHOD void sum(const StreamSlot &t, const uint4 *chunks, int thread, float *to) const {
+  INLINE_METHOD void sum(const StreamSlot &t, const uint4 *chunks, int thread, float2 *to) const {
     uint32_t top = in == 4                    ? top_of(t, chunks, thread, KIND_FP32)
                    : p.x_kind == KIND_FP16 ? top_of(t, chunks, thread, KIND_FP16)
                                               : top_of(t, chunks, thread, KIND_BF16);
     top = lanes_top(top, 32);
-    if (threadIdx.x % 32 == 0) to[0] = __uint_as_float(top);
+    if (thread % 32 == 0) to->x = __uint_as_float(top);
   }
 
-  INLINE_METHOD float2 join(const float (*warps)[3], bool has_edge, float edge) const {
+  INLINE_METHOD float2 join(const StreamSlot &t, bool has_edge, float edge) const {
     int lane = threadIdx.x % 32;
-    float top = fmaxf(lane < STREAM_WARPS ? warps[lane][0] : 0, has_edge ? fabsf(edge) : 0);
+    float top = fmaxf(lane < STREAM_WARPS ? t.warps[lane].x : 0, has_edge ? fabsf(edge) : 0);
     return make_float2(lanes_highest(top, 32), 0);
   }
 
-  INLINE_METHOD bool take(const unsigned long long *posts, int, int polls, float2 *sums) const {
+  INLINE_METHOD float2 collect(uint64_t row, int head) const {
     float top = 0;
-    bool there = stream_posts(p.stream, posts, polls, [&](uint32_t, float2 v) { top = fmaxf(top, v.x); });
-    *sums = make_float2(lanes_highest(top, 32), 0);
-    return there;
+    stream_posts(p.stream, row, head, out, [&](uint32_t, float2 v) { top = fmaxf(top, v.x); });
+    return make_float2(lanes_highest(top, 32), 0);
   }
 
   INLINE_METHOD float times_of(uint64_t row, float top, bool write) const {
     return p.how == QUANTIZE_INT8 ? scale_group(p, QUANTIZE_INT8, top, row, write) : scale_group(p, QUANTIZE_FP8, top, row, write);
   }
-  INLINE_METHOD float2 finish(const StreamPart &a, float2 sums, bool alone) const {
-    return make_float2(times_of(a.row, sums.x, alone && threadIdx.x % 32 == 0), 0);
+  INLINE_METHOD float2 finish(const StreamPart &a, float2 sums, bool there) const {
+    return make_float2(times_of(a.row, sums.x, there && a.part == 0 && threadIdx.x % 32 == 0), 0);
   }
 
   // A thread has aligned cells of y, of as many elements as a chunk has. What one has is the end of a chunk and the start of the next.
@@ -59,7 +58,7 @@ struct QuantizeStream {
     float times = t.sums.x;
     y -= before;
 #pragma unroll 2
-    for (int k = t.front + thread; k < cells; k += STREAM_ITEM_THREADS) {
+    for (int k = thread; k < cells; k += STREAM_ITEM_THREADS) {
       Vec v;
       uint32_t w[2];
       if (k < t.chunks) v.v = chunks[k];
@@ -74,7 +73,7 @@ struct QuantizeStream {
         for (int i = 0; i < 4; i++) v.u[i] = both[i];
       }
       pack_chunk(how, in, kind, v, times, w);
-      int lo = k == t.front ? before : 0, hi = k == t.chunks ? before : per;
+      int lo = k == 0 ? before : 0, hi = k == t.chunks ? before : per;
       if (hi - lo == per) store_aligned(y + (int64_t)k * per, words, w);
       else store_part(y + (int64_t)k * per, lo, hi, words, 1, w);
     }
