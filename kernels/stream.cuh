@@ -149,9 +149,11 @@ INLINE bool stream_collects(const StreamShape &s, const StreamPart &a, uint64_t 
 INLINE void stream_load(const StreamPart &a, uint4 *to, uint64_t *full) { // by one thread
   int bytes = (int)a.x.chunks * 16;
   barrier_expect(full, bytes);
+  uint64_t once; // nothing is read again
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
   if (bytes)
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
-                 "l"(__cvta_generic_to_global(a.x.body)), "r"(bytes), "r"(shared_address(full))
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
+                 "l"(__cvta_generic_to_global(a.x.body)), "r"(bytes), "r"(shared_address(full)), "l"(once)
                  : "memory");
 }
 

@@ -461,10 +461,11 @@ QUANTIZE(4)
   }
 #define FLAT(how, kind) quantize_flat(p, in, kind, how, &shared, memory)
 #define QUANTIZE_FLAT(in_)                                                                                   \
-  KERNEL __launch_bounds__(FLAT_THREADS, 4) sol_quantize_flat_##in_(const __grid_constant__ QuantizeParams p) { \
+  KERNEL __launch_bounds__(FLAT_THREADS + 32, FLAT_BLOCKS) sol_quantize_flat_##in_(const __grid_constant__ QuantizeParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
     __shared__ FlatShared shared;                                                                            \
     const int in = in_;                                                                                      \
+    if (flat_begin(p, &shared, memory, in)) return;                                                          \
     if (p.how == QUANTIZE_MXFP8) {                                                                           \
       QUANTIZE_BY_KIND(FLAT, QUANTIZE_MXFP8)                                                                 \
     } else if (in == 2 && p.how == QUANTIZE_NVFP4) {                                                         \

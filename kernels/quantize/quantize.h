@@ -17,13 +17,15 @@ enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a g
 enum { QUANTIZE_PIECE = 32, QUANTIZE_BLOCK = 256, QUANTIZE_EACH = 2 };
 #define QUANTIZE_ROW(count) ((count) > 4 ? 384 : 512) // rows in registers: the most threads with `count` chunks each
 
-// Dense tensors in tiles (quantize_flat.cuh): threads of a block, tiles that it has in shared memory, bytes and groups of a tile at most.
-enum { FLAT_THREADS = 256, FLAT_SLOTS = 3, FLAT_BYTES = 16 << 10, FLAT_GROUPS = 512 };
+// Dense tensors in tiles (quantize_flat.cuh): threads of a block beside those that load, tiles that it has in shared memory, blocks of an SM, bytes and groups of a tile at most; chunks of a
+// long group that a warp looks at together.
+enum { FLAT_THREADS = 256, FLAT_SLOTS = 4, FLAT_BLOCKS = 3, FLAT_BYTES = 16 << 10, FLAT_GROUPS = 512, FLAT_PIECE = 128 };
 typedef struct FlatShape {
   uint64_t tiles;
   Divider32 by_n, by_groups; // by the columns and the groups of a row
   int32_t groups, group;     // groups of a tile; columns of a group, or of a row
   int32_t bits;              // of a group's columns; 31: groups are rows
+  int32_t pieces;            // of a long group; 0: groups are short
   int32_t slot;              // chunks of a tile, at most
 } FlatShape;
 

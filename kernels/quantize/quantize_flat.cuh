@@ -5,11 +5,6 @@
 
 #include "hopper.cuh"
 
-typedef struct FlatShared {
-  uint64_t full[FLAT_SLOTS];
-  float times[FLAT_GROUPS]; // what elements of a group are multiplied by
-} FlatShared;
-
 // A tile: groups first to first + groups - 1 of all, their elements begin to end - 1. Columns count from the start of the row that the first group is in.
 typedef struct FlatTile {
   uint64_t first;
@@ -20,6 +15,13 @@ typedef struct FlatTile {
   int chunk0, chunks; // column of the first chunk, which may be before `begin`; chunks
   int loaded;         // of them: all but one that runs on over the tensor's end
 } FlatTile;
+
+typedef struct FlatShared {
+  uint64_t full[FLAT_SLOTS], empty[FLAT_SLOTS];
+  FlatTile tile[FLAT_SLOTS];
+  uint32_t tops[FLAT_GROUPS];  // the largest magnitude of groups that several warps share, 0 between two tiles
+  float times[2][FLAT_GROUPS]; // what elements of a group are multiplied by, of a tile and of the next
+} FlatShared;
 
 INLINE int flat_column(const QuantizeParams &p, int group) { // where a group starts, counted from the first row's first
   int row = p.groups == 1 ? group : (int)divide32((uint32_t)group, p.flat.by_groups);
@@ -67,27 +69,60 @@ INLINE void flat_mask(Vec &v, int lo, int hi, int in) {
   }
 }
 
-// The largest magnitude of each group, by some lanes each, and its scale.
-INLINE void flat_tops(const QuantizeParams &p, const FlatTile &t, const uint4 *chunks, float *times, int in, int kind, int how) {
+typedef struct FlatGroup {
+  int lo, hi, begin, end; // its elements, counted from the first chunk's first; its chunks
+} FlatGroup;
+INLINE FlatGroup flat_group(const QuantizeParams &p, const FlatTile &t, int group, int in) {
   const int per = 16 / in;
+  FlatGroup g;
+  g.lo = flat_column(p, t.skipped + group) - t.chunk0, g.hi = flat_column(p, t.skipped + group + 1) - t.chunk0;
+  g.begin = (int)((uint32_t)g.lo / per), g.end = (int)((uint32_t)(g.hi + per - 1) / per);
+  return g;
+}
+
+// The largest magnitude of a group's chunks from `from` to `to` - 1, `lanes` apart.
+INLINE uint32_t flat_top(const FlatGroup &g, const uint4 *chunks, int from, int to, int lanes, int in, int kind) {
+  const int per = 16 / in;
+  uint32_t most[2] = {0, 0};
+#pragma unroll 4
+  for (int c = from; c < to; c += lanes) {
+    Vec v;
+    v.v = chunks[c];
+    if (c == g.begin || c == g.end - 1) flat_mask(v, g.lo - c * per, g.hi - c * per, in);
+    most_chunk(most, v, in, kind);
+  }
+  return most_bits(most, in, kind);
+}
+
+// Scales of short groups: some lanes have one.
+INLINE void flat_short(const QuantizeParams &p, const FlatTile &t, const uint4 *chunks, float *times, int in, int kind, int how) {
   int lanes = 1 << p.lane_bits, lane = threadIdx.x & (lanes - 1), turn = FLAT_THREADS >> p.lane_bits;
   for (int first = 0; first < t.groups; first += turn) {
     int group = first + (threadIdx.x >> p.lane_bits);
     bool has = group < t.groups;
-    int lo = flat_column(p, t.skipped + min(group, t.groups - 1)) - t.chunk0, hi = flat_column(p, t.skipped + min(group, t.groups - 1) + 1) - t.chunk0;
-    int begin = (int)((uint32_t)lo / per), end = (int)((uint32_t)(hi + per - 1) / per);
-    uint32_t most[2] = {0, 0};
-#pragma unroll 4
-    for (int c = begin + lane; c < end; c += lanes) {
-      Vec v;
-      v.v = chunks[c];
-      if (c == begin || c == end - 1) flat_mask(v, lo - c * per, hi - c * per, in);
-      most_chunk(most, v, in, kind);
-    }
-    uint32_t top = most_bits(most, in, kind);
+    FlatGroup g = flat_group(p, t, min(group, t.groups - 1), in);
+    uint32_t top = flat_top(g, chunks, g.begin + lane, g.end, lanes, in, kind);
     for (int o = lanes / 2; o; o /= 2) top = max(top, __shfl_xor_sync(~0u, top, o));
     float by = scale_group(p, how, __uint_as_float(top), t.first + group, has && lane == 0);
     if (has && lane == 0) times[group] = by;
+  }
+}
+
+// Of long ones: warps have pieces of them.
+INLINE void flat_long(const QuantizeParams &p, const FlatTile &t, const uint4 *chunks, uint32_t *tops, float *times, int in, int kind, int how) {
+  int lane = threadIdx.x % 32, group = 0, piece = threadIdx.x / 32;
+  for (;; piece += FLAT_THREADS / 32) {
+    for (; piece >= p.flat.pieces; piece -= p.flat.pieces) group++;
+    if (group >= t.groups) break;
+    FlatGroup g = flat_group(p, t, group, in);
+    int from = g.begin + piece * FLAT_PIECE;
+    uint32_t top = lanes_top(flat_top(g, chunks, from + lane, min(from + FLAT_PIECE, g.end), 32, in, kind), 32);
+    if (lane == 0) atomicMax(&tops[group], top);
+  }
+  named_sync(1, FLAT_THREADS);
+  if ((int)threadIdx.x < t.groups) {
+    times[threadIdx.x] = scale_group(p, how, __uint_as_float(tops[threadIdx.x]), t.first + threadIdx.x, true);
+    tops[threadIdx.x] = 0;
   }
 }
 
@@ -128,34 +163,54 @@ INLINE void flat_put(const QuantizeParams &p, const FlatTile &t, const uint4 *ch
   }
 }
 
-INLINE void quantize_flat(const QuantizeParams &p, int in, int kind, int how, FlatShared *shared, uint4 *memory) {
+// The warp that loads.
+INLINE void flat_loads(const QuantizeParams &p, FlatShared *shared, uint4 *memory, int in) {
+  if (threadIdx.x % 32) return;
   int slot = 0;
+  uint32_t parity = 1;
+  for (uint64_t tile = blockIdx.x; tile < p.flat.tiles; tile += gridDim.x) {
+    FlatTile t = flat_tile(p, tile, in);
+    barrier_wait(&shared->empty[slot], parity);
+    shared->tile[slot] = t;
+    flat_load(p, t, memory + slot * p.flat.slot, &shared->full[slot], in);
+    if (++slot == FLAT_SLOTS) slot = 0, parity ^= 1;
+  }
+}
+
+INLINE void quantize_flat(const QuantizeParams &p, int in, int kind, int how, FlatShared *shared, uint4 *memory) {
+  int slot = 0, turn = 0;
   uint32_t parity = 0;
+  for (uint64_t tile = blockIdx.x; tile < p.flat.tiles; tile += gridDim.x, turn ^= 1) {
+    uint4 *here = memory + slot * p.flat.slot;
+    float *times = shared->times[turn];
+    barrier_wait(&shared->full[slot], parity);
+    const FlatTile &t = shared->tile[slot];
+    if (t.loaded < t.chunks) {
+      flat_rest(p, t, here, in);
+      named_sync(1, FLAT_THREADS);
+    }
+    if (p.flat.pieces) flat_long(p, t, here, shared->tops, times, in, kind, how);
+    else flat_short(p, t, here, times, in, kind, how);
+    named_sync(1, FLAT_THREADS);
+    flat_put(p, t, here, times, in, kind, how);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&shared->empty[slot])) : "memory");
+    if (++slot == FLAT_SLOTS) slot = 0, parity ^= 1;
+  }
+}
+
+// True: this is the warp that loads, and it has.
+INLINE bool flat_begin(const QuantizeParams &p, FlatShared *shared, uint4 *memory, int in) {
+  for (int i = threadIdx.x; i < FLAT_GROUPS; i += blockDim.x) shared->tops[i] = 0;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < FLAT_SLOTS; i++) barrier_init(&shared->full[i], 1);
+    for (int i = 0; i < FLAT_SLOTS; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], FLAT_THREADS / 32);
     barrier_init_done();
   }
   __syncthreads();
   begin_kernel();
-  if (threadIdx.x == 0)
-    for (uint64_t i = 0; i < FLAT_SLOTS; i++) {
-      uint64_t tile = blockIdx.x + i * gridDim.x;
-      if (tile < p.flat.tiles) flat_load(p, flat_tile(p, tile, in), memory + i * p.flat.slot, &shared->full[i], in);
-    }
-  for (uint64_t tile = blockIdx.x; tile < p.flat.tiles; tile += gridDim.x) {
-    FlatTile t = flat_tile(p, tile, in);
-    uint4 *here = memory + slot * p.flat.slot;
-    flat_rest(p, t, here, in);
-    barrier_wait(&shared->full[slot], parity);
-    if (t.loaded < t.chunks) __syncthreads();
-    flat_tops(p, t, here, shared->times, in, kind, how);
-    __syncthreads();
-    flat_put(p, t, here, shared->times, in, kind, how);
-    __syncthreads();
-    uint64_t next = tile + (uint64_t)FLAT_SLOTS * gridDim.x;
-    if (threadIdx.x == 0 && next < p.flat.tiles) flat_load(p, flat_tile(p, next, in), here, &shared->full[slot], in);
-    if (++slot == FLAT_SLOTS) slot = 0, parity ^= 1;
-  }
+  if (threadIdx.x < FLAT_THREADS) return false;
+  flat_loads(p, shared, memory, in);
+  return true;
 }
 
 #endif

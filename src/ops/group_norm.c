@@ -188,6 +188,8 @@ static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormPar
   return true;
 }
 
+enum { STREAM_LEAST = 320 << 10, STREAM_MOST = 3 << 20 }; // bytes of a group
+
 // Groups of kernels/group_norm/group_stream.cuh. False: they are not such.
 static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
@@ -196,7 +198,7 @@ static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormP
   if (!p->alike || a->s < 16 / in || p->n * in <= 16 * SHORT) return false;
   const char *e = getenv("SOL_GN_PART");
   int64_t target = e ? atoi(e) << 10 : 24 << 10;
-  if (!target) return false;
+  if (!target || (!e && (p->n * in < STREAM_LEAST || p->n * in > STREAM_MOST))) return false;
   int64_t affines = target / in / a->s + 4;
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
   l->kernel = p->x_kind == KIND_FP32 ? STREAM_F : p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;

@@ -228,6 +228,8 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   return KERNEL_BLOCKS;
 }
 
+enum { STREAM_LEAST = 400 << 10, STREAM_MOST = 3 << 20 }; // bytes of a row
+
 // Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU; what neither holds is read twice.
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8 };
@@ -236,7 +238,9 @@ static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams
       (StreamShape){.x = a->x, .y = a->y, .n = a->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
   const char *e = getenv("SOL_Q_PART");
   int64_t target = e ? atoi(e) << 10 : 24 << 10;
-  if (target && stream_shape(ctx, a->m, in, 1, target, 0, &p->stream, l)) return KERNEL_STREAM;
+  if (target && (e || (a->n * in >= STREAM_LEAST && a->n * in <= STREAM_MOST)) &&
+      stream_shape(ctx, a->m, in, 1, target, 0, &p->stream, l))
+    return KERNEL_STREAM;
   int64_t bytes = a->n * in, parts = bytes > MOST * HELD_SHARED ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
   if (!parts) {
     p->held = held_blocks(ctx, a->m, ops_ceil_div(a->n, 16 / in), OF_BLOCK, MOST, EACH, l);
@@ -296,9 +300,11 @@ static bool plan_flat(const SolContext *ctx, const SolQuantize *a, QuantizeParam
                                 : group == 32  ? 5
                                                : 7,
                         .slot = FLAT_BYTES / 16 + 2};
-  l->block = FLAT_THREADS;
+  int64_t chunks = of_group / per + 2; // of a group, at most
+  if (chunks > FLAT_PIECE) p->flat.pieces = (int32_t)ops_ceil_div(chunks, FLAT_PIECE);
+  l->block = FLAT_THREADS + 32;
   l->shared = FLAT_SHARED;
-  l->grid[0] = (uint32_t)cpu_min((int64_t)p->flat.tiles, (int64_t)ctx->sms * 4);
+  l->grid[0] = (uint32_t)cpu_min((int64_t)p->flat.tiles, (int64_t)ctx->sms * FLAT_BLOCKS);
   return true;
 }
 
