@@ -314,7 +314,7 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
 
 // A row that a cluster does not hold is cut into parts, which are in the shared memory of blocks all over the GPU. Its last block writes what the others left:
 // the start of the row, where they have posted, single elements at its ends, and parts that were given up.
-INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, uint4 *memory) {
+[[maybe_unused]] INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, uint4 *memory) {
   __shared__ uint32_t tops[2][PARTS_THREADS / 32];
   __shared__ bool left[PARTS_MOST];
   const int t = threadIdx.x;
@@ -385,7 +385,6 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
   narrow_send(y, 1);
 }
 
-#include "quantize_flat.cuh"
 #include "quantize_stream.cuh"
 
 // body(how): a literal. The kind of 2-byte elements is known at run time.
@@ -439,12 +438,6 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
     begin_kernel();                                                                                          \
     QUANTIZE_ALL(HELD)                                                                                       \
   }                                                                                                          \
-  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_quantize_parts_##in_(const __grid_constant__ QuantizeParams p) { \
-    extern __shared__ __align__(128) uint4 memory[];                                                         \
-    const int in = in_;                                                                                      \
-    begin_kernel();                                                                                          \
-    QUANTIZE_ALL(PARTS)                                                                                      \
-  }                                                                                                          \
   KERNEL __launch_bounds__(NARROW_THREADS) sol_quantize_narrow_##in_(const __grid_constant__ QuantizeParams p) { \
     const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \
     if (p.how == QUANTIZE_MXFP8) NARROW(QUANTIZE_MXFP8)                                                      \
@@ -459,24 +452,18 @@ QUANTIZE(4)
     __shared__ StreamShared shared;                                                                          \
     stream(p.stream, QuantizeStream{p, in}, &shared, memory, in);                                            \
   }
-#define FLAT(how, kind) quantize_flat(p, in, kind, how, &shared, memory)
-#define QUANTIZE_FLAT(in_)                                                                                   \
-  KERNEL __launch_bounds__(FLAT_THREADS + 32, FLAT_BLOCKS) sol_quantize_flat_##in_(const __grid_constant__ QuantizeParams p) { \
+#define QUANTIZE_PARTS(in_)                                                                                  \
+  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_quantize_parts_##in_(const __grid_constant__ QuantizeParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
-    __shared__ FlatShared shared;                                                                            \
     const int in = in_;                                                                                      \
-    if (flat_begin(p, &shared, memory, in)) return;                                                          \
-    if (p.how == QUANTIZE_MXFP8) {                                                                           \
-      QUANTIZE_BY_KIND(FLAT, QUANTIZE_MXFP8)                                                                 \
-    } else if (in == 2 && p.how == QUANTIZE_NVFP4) {                                                         \
-      QUANTIZE_BY_KIND(FLAT, QUANTIZE_NVFP4)                                                                 \
-    } else {                                                                                                 \
-      QUANTIZE_ALL(FLAT)                                                                                     \
-    }                                                                                                        \
+    begin_kernel();                                                                                          \
+    QUANTIZE_ALL(PARTS)                                                                                      \
   }
+#if __CUDA_ARCH__ < 900 || !defined(__CUDA_ARCH__) // elsewhere a stream takes such rows
+QUANTIZE_PARTS(2)
+QUANTIZE_PARTS(4)
+#endif
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 QUANTIZE_STREAM(2)
 QUANTIZE_STREAM(4)
-QUANTIZE_FLAT(2)
-QUANTIZE_FLAT(4)
 #endif

@@ -17,18 +17,6 @@ enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a g
 enum { QUANTIZE_PIECE = 32, QUANTIZE_BLOCK = 256, QUANTIZE_EACH = 2 };
 #define QUANTIZE_ROW(count) ((count) > 4 ? 384 : 512) // rows in registers: the most threads with `count` chunks each
 
-// Dense tensors in tiles (quantize_flat.cuh): threads of a block beside those that load, tiles that it has in shared memory, blocks of an SM, bytes and groups of a tile at most; chunks of a
-// long group that a warp looks at together.
-enum { FLAT_THREADS = 256, FLAT_SLOTS = 4, FLAT_BLOCKS = 3, FLAT_BYTES = 16 << 10, FLAT_GROUPS = 512, FLAT_PIECE = 128 };
-typedef struct FlatShape {
-  uint64_t tiles;
-  Divider32 by_n, by_groups; // by the columns and the groups of a row
-  int32_t groups, group;     // groups of a tile; columns of a group, or of a row
-  int32_t bits;              // of a group's columns; 31: groups are rows
-  int32_t pieces;            // of a long group; 0: groups are short
-  int32_t slot;              // chunks of a tile, at most
-} FlatShape;
-
 typedef struct QuantizeParams {
   void *y, *scales;
   const void *x;
@@ -41,9 +29,8 @@ typedef struct QuantizeParams {
   int32_t shifted;               // pieces of y may start anywhere: otherwise each is aligned to its size
   int32_t x_kind, how;
   HeldShape held;     // rows that no registers hold
-  StreamShape stream; // rows that no registers hold, on GPUs with asynchronous copies
-  PartShape parts;    // rows that no cluster holds
-  FlatShape flat;
+  StreamShape stream; // long rows, on GPUs with asynchronous copies
+  PartShape parts;    // the same on others, of rows that no cluster holds
   NarrowShape narrow; // rows of a few columns
 } QuantizeParams;
 

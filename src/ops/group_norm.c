@@ -10,7 +10,6 @@
 #include "ops/parts.h"
 #include "ops/ring.h"
 #include "ops/stream.h"
-#include <stdlib.h>
 
 // For elements of 2 bytes and of 4: any group; and those of kernels/group_norm/pieces.cuh.
 enum {
@@ -33,13 +32,11 @@ static const char *const kernel_names[KERNELS] = {
     "sol_group_norm_2",         "sol_group_norm_4",        "sol_group_norm_2_cluster",
     "sol_group_norm_4_cluster", "sol_group_norm_f_parts",  "sol_group_norm_h_parts",
     "sol_group_norm_b_parts",   "sol_group_norm_f_ring",   "sol_group_norm_h_ring",
-    "sol_group_norm_b_ring",    "sol_group_norm_f_stream", "sol_group_norm_h_stream",
-    "sol_group_norm_b_stream"};
+    "sol_group_norm_b_ring",    "sol_group_norm_h_stream", "sol_group_norm_b_stream"};
 enum { PIECE_SHARED = (64 << 10) + 8 * GROUP_NORM_AFFINES + (8 << 10) };
 static const uint32_t kernel_shared[KERNELS] = {
-    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,
-    PIECE_SHARED,      PIECE_SHARED,      RING_SHARED,  RING_SHARED,  RING_SHARED,
-    STREAM_SHARED,     STREAM_SHARED,     STREAM_SHARED};
+    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,  PIECE_SHARED,
+    PIECE_SHARED,      RING_SHARED,       RING_SHARED,  RING_SHARED,  STREAM_SHARED, STREAM_SHARED};
 
 static SolDtype out_of(const SolGroupNorm *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -188,21 +185,16 @@ static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormPar
   return true;
 }
 
-enum { STREAM_LEAST = 320 << 10, STREAM_MOST = 3 << 20 }; // bytes of a group
-
-// Groups of kernels/group_norm/group_stream.cuh. False: they are not such.
+// Groups of kernels/group_norm/group_stream.cuh: those of 2-byte elements that it takes less time for. False: they are not such.
 static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
+  enum { LEAST = 320 << 10, MOST = 3 << 20, PART = 24 << 10 };
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
-  StreamShape *s = &p->stream;
-  *s = (StreamShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = p->n * in, .y_stride = p->n * out};
-  if (!p->alike || a->s < 16 / in || p->n * in <= 16 * SHORT) return false;
-  const char *e = getenv("SOL_GN_PART");
-  int64_t target = e ? atoi(e) << 10 : 24 << 10;
-  if (!target || (!e && (p->n * in < STREAM_LEAST || p->n * in > STREAM_MOST))) return false;
-  int64_t affines = target / in / a->s + 4;
+  int64_t bytes = p->n * in, affines = PART / in / a->s + 4; // channels of a part, at most
+  p->stream = (StreamShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = bytes, .y_stride = p->n * out};
+  if (in != 2 || !p->alike || a->s < 16 / in || bytes < LEAST || bytes > MOST) return false;
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
-  l->kernel = p->x_kind == KIND_FP32 ? STREAM_F : p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;
-  return stream_shape(ctx, a->batch * a->groups, in, out, target, (int32_t)affines * 8, s, l);
+  l->kernel = p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;
+  return stream_shape(ctx, a->batch * a->groups, in, out, PART, (int32_t)affines * 8, &p->stream, l);
 }
 
 // Groups of kernels/group_norm/pieces.cuh: a block or a cluster each, or blocks all over the GPU. False: they are not such.

@@ -11,10 +11,6 @@
 #include "ops/narrow.h"
 #include "ops/parts.h"
 #include "ops/stream.h"
-#include <stdlib.h>
-
-// Of a block: its tiles, whose first chunk may be another's, too.
-enum { FLAT_SHARED = FLAT_SLOTS * (FLAT_BYTES + 32) };
 
 // Those of 2-byte elements, then those of 4-byte elements.
 enum {
@@ -27,20 +23,17 @@ enum {
   KERNEL_PARTS,
   KERNEL_NARROW,
   KERNEL_STREAM,
-  KERNEL_FLAT,
   KERNELS,
   KERNEL_COUNT = 2 * KERNELS
 };
 #define NAMES(in)                                                                                            \
   "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_3",                     \
       "sol_quantize_rows_" in "_4", "sol_quantize_rows_" in "_6", "sol_quantize_held_" in,                   \
-      "sol_quantize_parts_" in, "sol_quantize_narrow_" in, "sol_quantize_stream_" in,                        \
-      "sol_quantize_flat_" in
+      "sol_quantize_parts_" in, "sol_quantize_narrow_" in, "sol_quantize_stream_" in
 static const char *const kernel_names[KERNEL_COUNT] = {NAMES("2"), NAMES("4")};
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
     [KERNEL_HELD] = HELD_SHARED,           [KERNEL_PARTS] = PARTS_SHARED,
-    [KERNEL_STREAM] = STREAM_SHARED,       [KERNEL_FLAT] = FLAT_SHARED,
-    [KERNELS + KERNEL_FLAT] = FLAT_SHARED, [KERNELS + KERNEL_STREAM] = STREAM_SHARED,
+    [KERNEL_STREAM] = STREAM_SHARED,       [KERNELS + KERNEL_STREAM] = STREAM_SHARED,
     [KERNELS + KERNEL_HELD] = HELD_SHARED, [KERNELS + KERNEL_PARTS] = PARTS_SHARED};
 
 // By SolQuant: how the kernels call it, the columns of a group (0: the row), the types of y and of the scales. e2m1 is in
@@ -228,20 +221,16 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   return KERNEL_BLOCKS;
 }
 
-enum { STREAM_LEAST = 400 << 10, STREAM_MOST = 3 << 20 }; // bytes of a row
-
-// Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU; what neither holds is read twice.
+// Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU, in turn where these have asynchronous copies; what neither holds is read twice.
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8 };
+  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8, STREAM_LEAST = 400 << 10, STREAM_PART = 24 << 10 };
   int in = ops_size(a->dtype);
   p->stream =
       (StreamShape){.x = a->x, .y = a->y, .n = a->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
-  const char *e = getenv("SOL_Q_PART");
-  int64_t target = e ? atoi(e) << 10 : 24 << 10;
-  if (target && (e || (a->n * in >= STREAM_LEAST && a->n * in <= STREAM_MOST)) &&
-      stream_shape(ctx, a->m, in, 1, target, 0, &p->stream, l))
+  int64_t bytes = a->n * in;
+  if (bytes >= STREAM_LEAST && stream_shape(ctx, a->m, in, 1, STREAM_PART, 0, &p->stream, l))
     return KERNEL_STREAM;
-  int64_t bytes = a->n * in, parts = bytes > MOST * HELD_SHARED ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
+  int64_t parts = bytes > MOST * HELD_SHARED && ctx->cc < 90 ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
   if (!parts) {
     p->held = held_blocks(ctx, a->m, ops_ceil_div(a->n, 16 / in), OF_BLOCK, MOST, EACH, l);
     return KERNEL_HELD;
@@ -272,42 +261,6 @@ static int plan_rows(const SolContext *ctx, const SolQuantize *a, QuantizeParams
   return kernel == KERNEL_HELD ? plan_long(ctx, a, p, l) : kernel;
 }
 
-// Dense tensors whose chunks have aligned results, in tiles of whole groups. False: they are not such, or a group is more than a tile has.
-static bool plan_flat(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  int in = ops_size(a->dtype);
-  int64_t per = 16 / in, group = format_of(a)->group ? format_of(a)->group : a->n;
-  int64_t of_group = group < a->n ? group : a->n, groups = FLAT_BYTES / (of_group * in),
-          all = a->m * p->groups;
-  const char *e = getenv("SOL_Q_FLAT");
-  if (!e || !atoi(e)) return false;
-  bool dense = p->x_stride == a->n * in && p->y_stride == (is_packed(a) ? a->n / 2 : a->n);
-  bool aligned =
-      (uintptr_t)a->x % 16 == 0 && (uintptr_t)a->y % (uintptr_t)(per / (is_packed(a) ? 2 : 1)) == 0;
-  if (ctx->cc < 90 || ctx->cc >= 120 || !dense || !aligned || !groups || (is_packed(a) && in == 4) ||
-      a->n > 1 << 28)
-    return false;
-  groups = cpu_min(cpu_min(groups, FLAT_GROUPS), all);
-  int bits = 0;
-  while (bits < 5 && 6 << bits < of_group / per) bits++;
-  p->lane_bits = bits;
-  p->flat = (FlatShape){.tiles = (uint64_t)ops_ceil_div(all, groups),
-                        .by_n = elementwise_divider32((uint32_t)a->n),
-                        .by_groups = elementwise_divider32((uint32_t)p->groups),
-                        .groups = (int32_t)groups,
-                        .group = (int32_t)group,
-                        .bits = p->groups == 1 ? 31
-                                : group == 16  ? 4
-                                : group == 32  ? 5
-                                               : 7,
-                        .slot = FLAT_BYTES / 16 + 2};
-  int64_t chunks = of_group / per + 2; // of a group, at most
-  if (chunks > FLAT_PIECE) p->flat.pieces = (int32_t)ops_ceil_div(chunks, FLAT_PIECE);
-  l->block = FLAT_THREADS + 32;
-  l->shared = FLAT_SHARED;
-  l->grid[0] = (uint32_t)cpu_min((int64_t)p->flat.tiles, (int64_t)ctx->sms * FLAT_BLOCKS);
-  return true;
-}
-
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolQuantize *a = args;
   const Format *f = format_of(a);
@@ -325,10 +278,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                       .how = f->how};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   p.shifted = !elementwise_aligned(a->y, a->m > 1 ? p.y_stride : 0, bytes);
-  l.kernel = plan_flat(ctx, a, &p, &l) ? KERNEL_FLAT
-             : is_narrow(a, p.shifted) ? plan_narrow(ctx, a, &p, &l)
-             : f->group                ? plan_blocks(a, &p, &l)
-                                       : plan_rows(ctx, a, &p, &l);
+  l.kernel = is_narrow(a, p.shifted) ? plan_narrow(ctx, a, &p, &l)
+             : f->group              ? plan_blocks(a, &p, &l)
+                                     : plan_rows(ctx, a, &p, &l);
   if (in == 4) l.kernel += KERNELS;
   return ops_launch(ctx, &ops_quantize, &l, stream);
 }
