@@ -23,7 +23,6 @@ enum {
   RING_F,
   RING_H,
   RING_B,
-  STREAM_F,
   STREAM_H,
   STREAM_B,
   KERNELS
@@ -189,9 +188,10 @@ static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormPar
 static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
   enum { LEAST = 320 << 10, MOST = 3 << 20, PART = 24 << 10 };
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
-  int64_t bytes = p->n * in, affines = PART / in / a->s + 4; // channels of a part, at most
+  int64_t bytes = p->n * in;
   p->stream = (StreamShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = bytes, .y_stride = p->n * out};
   if (in != 2 || !p->alike || a->s < 16 / in || bytes < LEAST || bytes > MOST) return false;
+  int64_t affines = PART / in / a->s + 4; // channels of a part, at most
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
   l->kernel = p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;
   return stream_shape(ctx, a->batch * a->groups, in, out, PART, (int32_t)affines * 8, &p->stream, l);
