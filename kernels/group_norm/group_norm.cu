@@ -8,6 +8,7 @@
 #include "held.cuh"
 #include "pieces.cuh"
 #include "group_ring.cuh"
+#include "group_stream.cuh"
 
 INLINE Stats stats_join(Stats a, Stats b) {
   Stats s;
@@ -262,4 +263,13 @@ GROUP_PARTS(f, 4, KIND_FP32)
 GROUP_RING(h, 2, KIND_FP16)
 GROUP_RING(b, 2, KIND_BF16)
 GROUP_RING(f, 4, KIND_FP32)
+#define GROUP_STREAM(name, in, kind)                                                                         \
+  KERNEL __launch_bounds__(STREAM_THREADS, 1) sol_group_norm_##name##_stream(                                \
+      const __grid_constant__ GroupNormParams p) {                                                           \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ StreamShared shared;                                                                          \
+    stream(p.stream, GroupStream{p, kind, in, out_bytes(p)}, &shared, memory, in);                           \
+  }
+GROUP_STREAM(h, 2, KIND_FP16)
+GROUP_STREAM(b, 2, KIND_BF16)
 #endif

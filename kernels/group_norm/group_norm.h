@@ -5,6 +5,7 @@
 #include "../held.h"
 #include "../parts.h"
 #include "../ring.h"
+#include "../stream.h"
 
 enum { GROUP_NORM_SHARED = 200 << 10 }; // of a block, at most
 enum { GROUP_NORM_AFFINES = 2048 }; // channels whose weights and biases a block has, at most: of pieces.cuh
@@ -26,6 +27,7 @@ typedef struct GroupNormParams {
   int32_t turns;   // chunks of a thread that there is shared memory for
   int64_t ahead;       // what is so many bytes further on is prefetched into L2; 0: nothing
   RingShape ring;
+  StreamShape stream;
   int32_t affines; // ring: of a part, at most
   Divider32 divider32; // by the elements of a channel, or by more than a piece has
 } GroupNormParams;

@@ -66,11 +66,11 @@ INLINE void group_put(const GroupNormParams &p, RingShared *shared, uint4 *memor
 INLINE void group_range(const GroupNormParams &p, uint64_t row, float2 sums, int64_t begin, int64_t end, int in, int kind) {
   const int per = 16 / in;
   Span x = span_of((const char *)p.x + ((int64_t)row * p.n + begin) * in, end - begin, in);
-  char *y = ring_y(p.ring, row) + begin * out_bytes(p);
+  char *y = (char *)p.y + ((int64_t)row * p.n + begin) * out_bytes(p);
   uint64_t first = first_channel(p, row);
   float over = rsqrtf(sums.y / (float)p.n + p.eps);
   int lane = threadIdx.x % 32;
-#pragma unroll 2
+#pragma unroll 1
   for (int64_t i = lane; i < x.chunks; i += 32) {
     Vec v = span_load(&x, i, 0);
     int64_t column = x.head + i * per;

@@ -314,7 +314,7 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
 
 // A row that a cluster does not hold is cut into parts, which are in the shared memory of blocks all over the GPU. Its last block writes what the others left:
 // the start of the row, where they have posted, single elements at its ends, and parts that were given up.
-INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, uint4 *memory) {
+[[maybe_unused]] INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, uint4 *memory) {
   __shared__ uint32_t tops[2][PARTS_THREADS / 32];
   __shared__ bool left[PARTS_MOST];
   const int t = threadIdx.x;
@@ -385,6 +385,8 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
   narrow_send(y, 1);
 }
 
+#include "quantize_stream.cuh"
+
 // body(how): a literal. The kind of 2-byte elements is known at run time.
 #define QUANTIZE_BY_ROW(body)                                                                                \
   if (p.how == QUANTIZE_INT8) body(QUANTIZE_INT8);                                                           \
@@ -436,12 +438,6 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
     begin_kernel();                                                                                          \
     QUANTIZE_ALL(HELD)                                                                                       \
   }                                                                                                          \
-  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_quantize_parts_##in_(const __grid_constant__ QuantizeParams p) { \
-    extern __shared__ __align__(128) uint4 memory[];                                                         \
-    const int in = in_;                                                                                      \
-    begin_kernel();                                                                                          \
-    QUANTIZE_ALL(PARTS)                                                                                      \
-  }                                                                                                          \
   KERNEL __launch_bounds__(NARROW_THREADS) sol_quantize_narrow_##in_(const __grid_constant__ QuantizeParams p) { \
     const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \
     if (p.how == QUANTIZE_MXFP8) NARROW(QUANTIZE_MXFP8)                                                      \
@@ -450,3 +446,24 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
   }
 QUANTIZE(2)
 QUANTIZE(4)
+#define QUANTIZE_STREAM(in)                                                                                  \
+  KERNEL __launch_bounds__(STREAM_THREADS, 1) sol_quantize_stream_##in(const __grid_constant__ QuantizeParams p) { \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ StreamShared shared;                                                                          \
+    stream(p.stream, QuantizeStream{p, in}, &shared, memory, in);                                            \
+  }
+#define QUANTIZE_PARTS(in_)                                                                                  \
+  KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_quantize_parts_##in_(const __grid_constant__ QuantizeParams p) { \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    const int in = in_;                                                                                      \
+    begin_kernel();                                                                                          \
+    QUANTIZE_ALL(PARTS)                                                                                      \
+  }
+#if __CUDA_ARCH__ < 900 || !defined(__CUDA_ARCH__) // elsewhere a stream takes such rows
+QUANTIZE_PARTS(2)
+QUANTIZE_PARTS(4)
+#endif
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+QUANTIZE_STREAM(2)
+QUANTIZE_STREAM(4)
+#endif

@@ -8,6 +8,7 @@
 #include "../held.h"
 #include "../narrow.h"
 #include "../parts.h"
+#include "../stream.h"
 
 enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a group is scaled and stored
 
@@ -28,7 +29,8 @@ typedef struct QuantizeParams {
   int32_t shifted;               // pieces of y may start anywhere: otherwise each is aligned to its size
   int32_t x_kind, how;
   HeldShape held;     // rows that no registers hold
-  PartShape parts;    // rows that no cluster holds
+  StreamShape stream; // long rows, on GPUs with asynchronous copies
+  PartShape parts;    // the same on others, of rows that no cluster holds
   NarrowShape narrow; // rows of a few columns
 } QuantizeParams;
 

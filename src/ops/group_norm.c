@@ -9,18 +9,33 @@
 #include "ops/held.h"
 #include "ops/parts.h"
 #include "ops/ring.h"
+#include "ops/stream.h"
 
 // For elements of 2 bytes and of 4: any group; and those of kernels/group_norm/pieces.cuh.
-enum { HELD_2, HELD_4, CLUSTER_2, CLUSTER_4, PARTS_F, PARTS_H, PARTS_B, RING_F, RING_H, RING_B, KERNELS };
-static const char *const kernel_names[KERNELS] = {"sol_group_norm_2",         "sol_group_norm_4",
-                                                  "sol_group_norm_2_cluster", "sol_group_norm_4_cluster",
-                                                  "sol_group_norm_f_parts",   "sol_group_norm_h_parts",
-                                                  "sol_group_norm_b_parts",   "sol_group_norm_f_ring",
-                                                  "sol_group_norm_h_ring",    "sol_group_norm_b_ring"};
+enum {
+  HELD_2,
+  HELD_4,
+  CLUSTER_2,
+  CLUSTER_4,
+  PARTS_F,
+  PARTS_H,
+  PARTS_B,
+  RING_F,
+  RING_H,
+  RING_B,
+  STREAM_H,
+  STREAM_B,
+  KERNELS
+};
+static const char *const kernel_names[KERNELS] = {
+    "sol_group_norm_2",         "sol_group_norm_4",        "sol_group_norm_2_cluster",
+    "sol_group_norm_4_cluster", "sol_group_norm_f_parts",  "sol_group_norm_h_parts",
+    "sol_group_norm_b_parts",   "sol_group_norm_f_ring",   "sol_group_norm_h_ring",
+    "sol_group_norm_b_ring",    "sol_group_norm_h_stream", "sol_group_norm_b_stream"};
 enum { PIECE_SHARED = (64 << 10) + 8 * GROUP_NORM_AFFINES + (8 << 10) };
 static const uint32_t kernel_shared[KERNELS] = {
-    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,
-    PIECE_SHARED,      PIECE_SHARED,      RING_SHARED,  RING_SHARED,  RING_SHARED};
+    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,  PIECE_SHARED,
+    PIECE_SHARED,      RING_SHARED,       RING_SHARED,  RING_SHARED,  STREAM_SHARED, STREAM_SHARED};
 
 static SolDtype out_of(const SolGroupNorm *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -169,6 +184,19 @@ static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormPar
   return true;
 }
 
+// Groups of kernels/group_norm/group_stream.cuh: those of 2-byte elements that it takes less time for. False: they are not such.
+static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
+  enum { LEAST = 320 << 10, MOST = 3 << 20, PART = 24 << 10 };
+  int in = ops_size(a->dtype), out = ops_size(out_of(a));
+  int64_t bytes = p->n * in;
+  p->stream = (StreamShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = bytes, .y_stride = p->n * out};
+  if (in != 2 || !p->alike || a->s < 16 / in || bytes < LEAST || bytes > MOST) return false;
+  int64_t affines = PART / in / a->s + 4; // channels of a part, at most
+  p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
+  l->kernel = p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;
+  return stream_shape(ctx, a->batch * a->groups, in, out, PART, (int32_t)affines * 8, &p->stream, l);
+}
+
 // Groups of kernels/group_norm/pieces.cuh: a block or a cluster each, or blocks all over the GPU. False: they are not such.
 static bool plan_pieces(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
@@ -218,7 +246,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                                 (uintptr_t)a->y % 16 % (uintptr_t)out == 0,
                        .eps = a->eps};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (!plan_ring(ctx, a, &p, &l) && !plan_pieces(ctx, a, &p, &l)) plan_held(ctx, a, &p, &l);
+  if (!plan_stream(ctx, a, &p, &l) && !plan_ring(ctx, a, &p, &l) && !plan_pieces(ctx, a, &p, &l))
+    plan_held(ctx, a, &p, &l);
   return ops_launch(ctx, &ops_group_norm, &l, stream);
 }
 

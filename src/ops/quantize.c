@@ -10,6 +10,7 @@
 #include "ops/held.h"
 #include "ops/narrow.h"
 #include "ops/parts.h"
+#include "ops/stream.h"
 
 // Those of 2-byte elements, then those of 4-byte elements.
 enum {
@@ -21,18 +22,19 @@ enum {
   KERNEL_HELD,
   KERNEL_PARTS,
   KERNEL_NARROW,
+  KERNEL_STREAM,
   KERNELS,
   KERNEL_COUNT = 2 * KERNELS
 };
 #define NAMES(in)                                                                                            \
   "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_3",                     \
       "sol_quantize_rows_" in "_4", "sol_quantize_rows_" in "_6", "sol_quantize_held_" in,                   \
-      "sol_quantize_parts_" in, "sol_quantize_narrow_" in
+      "sol_quantize_parts_" in, "sol_quantize_narrow_" in, "sol_quantize_stream_" in
 static const char *const kernel_names[KERNEL_COUNT] = {NAMES("2"), NAMES("4")};
-static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_HELD] = HELD_SHARED,
-                                                     [KERNEL_PARTS] = PARTS_SHARED,
-                                                     [KERNELS + KERNEL_HELD] = HELD_SHARED,
-                                                     [KERNELS + KERNEL_PARTS] = PARTS_SHARED};
+static const uint32_t kernel_shared[KERNEL_COUNT] = {
+    [KERNEL_HELD] = HELD_SHARED,           [KERNEL_PARTS] = PARTS_SHARED,
+    [KERNEL_STREAM] = STREAM_SHARED,       [KERNELS + KERNEL_STREAM] = STREAM_SHARED,
+    [KERNELS + KERNEL_HELD] = HELD_SHARED, [KERNELS + KERNEL_PARTS] = PARTS_SHARED};
 
 // By SolQuant: how the kernels call it, the columns of a group (0: the row), the types of y and of the scales. e2m1 is in
 // bytes of two, and e8m0 in bytes; tests read both as int8.
@@ -219,11 +221,16 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   return KERNEL_BLOCKS;
 }
 
-// Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU; what neither holds is read twice.
+// Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU, in turn where these have asynchronous copies; what neither holds is read twice.
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8 };
+  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8, STREAM_LEAST = 400 << 10, STREAM_PART = 24 << 10 };
   int in = ops_size(a->dtype);
-  int64_t bytes = a->n * in, parts = bytes > MOST * HELD_SHARED ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
+  p->stream =
+      (StreamShape){.x = a->x, .y = a->y, .n = a->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
+  int64_t bytes = a->n * in;
+  if (bytes >= STREAM_LEAST && stream_shape(ctx, a->m, in, 1, STREAM_PART, 0, &p->stream, l))
+    return KERNEL_STREAM;
+  int64_t parts = bytes > MOST * HELD_SHARED && ctx->cc < 90 ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
   if (!parts) {
     p->held = held_blocks(ctx, a->m, ops_ceil_div(a->n, 16 / in), OF_BLOCK, MOST, EACH, l);
     return KERNEL_HELD;
