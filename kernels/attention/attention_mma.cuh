@@ -108,7 +108,7 @@ template <int KIND, int D> struct AttentionMma {
           [&](int i) { return to + tile_place<ROW_BYTES>(x.first + top + i * step, piece); });
   }
 
-  static __device__ __forceinline__ void load(uint8_t *tile, const uint16_t *from, int64_t stride, const Rows &x, bool aligned, const Extent &e) {
+  static __device__ __forceinline__ void load(uint8_t *tile, const uint16_t *from, int64_t stride, const Rows &x, bool aligned, const Extent &e = {}) {
     uint32_t to = tile_address(tile);
     if (!aligned) return load_shifted(to, (const char *)from, stride * 2, x, e);
     int piece = x.thread % PIECES;
