@@ -30,6 +30,7 @@ typedef struct AttentionTiledParams {
   AttentionParams all;
   int rows;   // tiles of queries of a sequence
   int span;   // brief, pair: queries of a tile
+  int each, more; // brief, pair: heads of a tile, and how many tiles have one more
   int box, slots; // pair: rows of a slot, and how many slots there are
   int nearby; // heads, over all sequences, whose tiles go together: so many keys and values stay in L2
 } AttentionTiledParams;

@@ -42,13 +42,13 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     Sequence q;
   };
 
-  // Tile number `index` of all sequences' heads. There is none after the last: it is copied again, and has no queries.
-  static __device__ __forceinline__ Head head_at(const AttentionTiledParams &p, int index) {
-    int last = p.all.batch * p.all.heads * p.rows - 1, at = min(index, last), tile = 0;
-    if (p.rows > 1) tile = at % p.rows, at /= p.rows;
-    Head h = {at / p.all.heads, 0, tile * p.span, 0, 0, {}};
+  // Head number i of a tile, of p.each or one more in the first ones. There is none after the tile's last: that is copied again, and has no queries.
+  static __device__ __forceinline__ Head head_at(const AttentionTiledParams &p, int tile, int i) {
+    int count = p.each + (tile < p.more), at = tile * p.each + min(tile, p.more) + min(i, count - 1), part = 0;
+    if (p.rows > 1) part = at % p.rows, at /= p.rows;
+    Head h = {at / p.all.heads, 0, part * p.span, 0, 0, {}};
     h.head = at - h.b * p.all.heads, h.q = attention_sequence(p.all, h.b);
-    h.key = attention_seen(p.all, h.q, h.first).from, h.end = index > last ? 0 : min(h.first + p.span, h.q.queries);
+    h.key = attention_seen(p.all, h.q, h.first).from, h.end = i < count ? min(h.first + p.span, h.q.queries) : 0;
     return h;
   }
 
@@ -61,7 +61,7 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
       barrier_wait(&s->empty[ring.stage], ring.parity ^ 1);
       barrier_expect(full, 3 * BYTES);
       for (int i = 0; i < p.all.pack; i++) {
-        Head h = head_at(p, tile * p.all.pack + i);
+        Head h = head_at(p, tile, i);
         int kv = h.head / p.all.group, above = i * (ROWS / p.all.pack) * 128, q_b = p.all.q_starts ? 0 : h.b, kv_b = p.all.kv_starts ? 0 : h.b;
 #pragma unroll
         for (int j = 0; j < BOXES; j++) {
@@ -106,7 +106,7 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     int lane = threadIdx.x % 32;
     Ring ring;
     for (int tile = blockIdx.x; tile < a.tiles; tile += gridDim.x, ring.next()) {
-      Head h = head_at(p, tile * a.pack + min(lane, a.pack - 1));
+      Head h = head_at(p, tile, min(lane, a.pack - 1));
       int kv = h.head / a.group, keys = h.end ? h.q.keys - h.key : 0;
       Rows of_q = rows_of(q, h, a.q_batch, a.q_row, h.q.q_first + h.first, h.head, h.end - h.first);
       Rows of_k = rows_of(k, h, a.k_batch, a.k_row, h.q.k_first + h.key, kv, keys), of_v = rows_of(v, h, a.v_batch, a.v_row, h.q.k_first + h.key, kv, keys);
@@ -151,15 +151,14 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     settle(flat(o));
   }
 
-  // row: of its head, the thread's first; first: the column of the tile where the head's first key would be.
+  // row: of its head, the warp's first; first: the column of the tile where the head's first key would be.
   static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int row, int first) {
-    Seen seen[2] = {attention_seen(p, h.q, row), attention_seen(p, h.q, row + 8)};
-    int left = first - threadIdx.x % 4 * 2;
+    int mine = row + threadIdx.x % 32 / 4, left = first - threadIdx.x % 4 * 2;
+    Seen seen[2] = {attention_seen(p, h.q, mine), attention_seen(p, h.q, mine + 8)}, all = attention_all_seen(p, h.q, row, 16, h.end);
     int from[2] = {seen[0].from + left, seen[1].from + left}, to[2] = {seen[0].to + left, seen[1].to + left};
-    float by[2];
-    if (u.cap != 0) cap_scores(sc, u.before, u.cap);
-    mask_scores(sc, from, to);
-    softmax_tile(sc, x, u.unit, by);
+    float by[2], most[2] = {-INFINITY, -INFINITY};
+    uint32_t looked = look_at_scores(sc, u, from, to, {all.from + first, all.to + first}, most);
+    weigh_scores(sc, looked, most, x, u.unit, by);
   }
 
   // ---- results ----
@@ -186,12 +185,12 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     }
   }
 
-  // Through the queries' place in shared memory, a warp its own rows, so that rows are written whole. top: the warp's first row there; first:
-  // which query that is.
-  static __device__ __forceinline__ void store(Shared *s, const AttentionParams &p, const Head &h, const Sums &o, const Softmax &x, float unit, int stage,
-                                               int top, int first) {
+  // Through the queries' place in shared memory, whose boxes of 64 columns have `box` bytes, a warp its own rows, so that rows are written whole. top: the
+  // warp's first row there; first: which query that is. All warps have read the queries.
+  static __device__ __forceinline__ void store(uint8_t *queries, int box, const AttentionParams &p, const Head &h, const Sums &o, const Softmax &x, float unit, int top,
+                                               int first) {
     int lane = threadIdx.x % 32;
-    uint32_t place = shared_address(s->q[stage]) + top * 128;
+    uint8_t *place = queries + top * 128;
     float by[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -201,10 +200,9 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
       if (p.lse && lane % 4 == 0 && row < h.end)
         p.lse[h.b * p.lse_batch + h.head * p.lse_head + h.q.q_first + row] = log_sum(x.most[half], unit, sum);
     }
-    named_sync(1, 128); // the queries have been read
 #pragma unroll
     for (int i = 0; i < O_TILES; i += 2) { // 16 columns
-      uint32_t at = place + i / 8 * BOX + lane % 16 * 128 + ((i % 8 + lane / 16) ^ lane % 8) * 16;
+      uint32_t at = shared_address(place) + i / 8 * box + lane % 16 * 128 + ((i % 8 + lane / 16) ^ lane % 8) * 16;
       asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(narrow2(o[i][0] * by[0], o[i][1] * by[0], KIND)),
                    "r"(narrow2(o[i][2] * by[1], o[i][3] * by[1], KIND)), "r"(narrow2(o[i + 1][0] * by[0], o[i + 1][1] * by[0], KIND)),
                    "r"(narrow2(o[i + 1][2] * by[1], o[i + 1][3] * by[1], KIND))
@@ -212,14 +210,14 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     }
     __syncwarp();
     uint16_t *to = (uint16_t *)p.o + h.b * p.o_batch + (h.q.q_first + first) * p.o_row + h.head * D;
-    const uint8_t *from = s->q[stage] + top * 128;
-    if (ODD) store_odd(to, p.o_row, from, h.end - first);
+    if constexpr (ODD) store_odd(to, p.o_row, place, h.end - first);
+    else
 #pragma unroll
-    for (int i = 0; i < (ODD ? 0 : 16 * D / 8 / 32); i++) {
-      int n = i * 32 + lane, row = n / (D / 8), piece = n % (D / 8);
-      uint4 v = *(const uint4 *)(from + piece / 8 * BOX + row * 128 + (piece % 8 ^ row % 8) * 16);
-      if (first + row < h.end) *(uint4 *)(to + row * p.o_row + piece * 8) = v;
-    }
+      for (int i = 0; i < 16 * PIECES / 32; i++) {
+        int n = i * 32 + lane, row = n / PIECES, piece = n % PIECES;
+        uint4 v = *(const uint4 *)(place + piece / 8 * box + row * 128 + (piece % 8 ^ row % 8) * 16);
+        if (first + row < h.end) *(uint4 *)(to + row * p.o_row + piece * 8) = v;
+      }
   }
 
   static __device__ __forceinline__ void compute(Shared *s, const AttentionTiledParams &p) {
@@ -229,7 +227,7 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     int mine = warp / warps, in_tile = warp % warps * 16; // of the tile's heads; query
     Ring ring;
     for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, ring.next()) {
-      Head h = head_at(p, tile * p.all.pack + mine);
+      Head h = head_at(p, tile, mine);
       barrier_wait(&s->full[ring.stage], ring.parity);
 #pragma unroll 1
       for (int half = 0; half < HALVES && (!half || h.first + half * 64 < h.end); half++) {
@@ -238,9 +236,10 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
         Sums o = {};
         Softmax x = softmax_start();
         multiply_keys(s, sc, ring.stage, half);
-        softmax(p.all, h, sc, u, &x, first + lane / 4, mine * (ROWS / p.all.pack) - h.key);
+        softmax(p.all, h, sc, u, &x, first, mine * (ROWS / p.all.pack) - h.key);
         multiply_values(s, o, sc, ring.stage);
-        store(s, p.all, h, o, x, u.unit, ring.stage, half * 64 + warp * 16, first);
+        named_sync(1, 128); // the queries have been read
+        store(s->q[ring.stage], BOX, p.all, h, o, x, u.unit, half * 64 + warp * 16, first);
       }
       async_fence();
       __syncwarp();

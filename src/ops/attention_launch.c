@@ -236,31 +236,35 @@ static int brief_halves(const SolAttention *a) {
              : 0; // wider heads have no room for two stages in two blocks
 }
 
-static AttentionTiledParams brief_params(const SolAttention *a, int halves) {
+// at_a_time: blocks. Tiles of several heads have as many each as fill whole rounds of them, so that none has much less to do than others.
+static AttentionTiledParams brief_params(const SolAttention *a, int halves, int64_t at_a_time) {
   int rows = ATTENTION_BRIEF_ROWS * halves;
   int64_t span = brief_span(a, rows);
   AttentionTiledParams p = {
       .all = attention_params(a), .span = (int)span, .rows = (int)ops_ceil_div(a->queries, span)};
+  int64_t heads = p.rows * a->heads * a->batch, tiles = heads;
   p.all.pack = halves == 1 && p.rows == 1 ? heads_together(a, rows) : 1;
-  p.all.tiles = ops_ceil_div(p.rows * a->heads * a->batch, p.all.pack);
+  if (p.all.pack > 1) tiles = ops_ceil_div(heads, p.all.pack * at_a_time) * at_a_time;
+  p.all.tiles = tiles < heads ? tiles : heads;
+  p.each = p.all.tiles ? (int)(heads / p.all.tiles) : 0, p.more = (int)(heads - p.each * p.all.tiles);
   return p;
 }
 
 static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves, SolStream stream) {
-  AttentionTiledParams p = brief_params(a, halves);
+  int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_BRIEF_BLOCKS(a->d, halves);
+  AttentionTiledParams p = brief_params(a, halves, at_a_time);
   int box = ATTENTION_BRIEF_ROWS * halves / p.all.pack;
   SolStatus status = make_maps(ctx, a, box, box, &p);
   if (status) return status;
   return launch_wgmma(ctx, kernel_for(a, halves == 1 ? BRIEF_WGMMA : BRIEF_OF_TWO), &p, p.all.tiles,
-                      (int64_t)ctx->sms * ATTENTION_BRIEF_BLOCKS(a->d, halves), ATTENTION_BRIEF_THREADS,
-                      stream);
+                      at_a_time, ATTENTION_BRIEF_THREADS, stream);
 }
 
 static SolStatus launch_odd(SolContext *ctx, const SolAttention *a, SolStream stream) {
-  AttentionTiledParams p = brief_params(a, 1);
-  return launch_wgmma(ctx, kernel_for(a, BRIEF_ODD), &p, p.all.tiles,
-                      (int64_t)ctx->sms * ATTENTION_ODD_BLOCKS(a->d), 128 + ATTENTION_ODD_COPY_THREADS(a->d),
-                      stream);
+  int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_ODD_BLOCKS(a->d);
+  AttentionTiledParams p = brief_params(a, 1, at_a_time);
+  return launch_wgmma(ctx, kernel_for(a, BRIEF_ODD), &p, p.all.tiles, at_a_time,
+                      128 + ATTENTION_ODD_COPY_THREADS(a->d), stream);
 }
 
 static int64_t pair_slots(const SolAttention *a, int64_t rows) {
@@ -278,6 +282,7 @@ static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t row
   AttentionTiledParams p = {.all = attention_params(a),
                             .span = (int)rows,
                             .rows = 1,
+                            .each = 1,
                             .box = (int)rows,
                             .slots = (int)pair_slots(a, rows)};
   p.all.pack = 1, p.all.tiles = a->heads * a->batch;
