@@ -51,8 +51,8 @@ typedef struct AttentionTiledParams {
 // The same where rows begin at any element: threads that copy, blocks of an SM, registers of a thread that copies and of one that multiplies.
 #define ATTENTION_ODD_COPY_THREADS(d) ((d) == 256 ? 256 : 128)
 #define ATTENTION_ODD_BLOCKS(d) ((d) == 64 ? 3 : 256 / (d))
-#define ATTENTION_ODD_COPY_REGISTERS(d) ((d) == 256 ? 128 : (d) == 128 ? 104 : 64)
-#define ATTENTION_ODD_REGISTERS(d) ((d) == 256 ? 240 : (d) == 128 ? 152 : 96)
+#define ATTENTION_ODD_COPY_REGISTERS(d) ((d) == 256 ? 128 : (d) == 128 ? 104 : 80)
+#define ATTENTION_ODD_REGISTERS(d) ((d) == 256 ? 240 : (d) == 128 ? 152 : 80)
 
 // attention_pair.cuh: two warpgroups, and one that copies; slots of queries, keys or values.
 #define ATTENTION_PAIR_THREADS 384
