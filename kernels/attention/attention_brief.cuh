@@ -17,6 +17,7 @@
 template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
   enum {
     COPY_THREADS = ODD ? ATTENTION_ODD_COPY_THREADS(D) : 32,
+    SHARE_OUT = ODD && ATTENTION_ODD_COPY_REGISTERS(D) != ATTENTION_ODD_REGISTERS(D), // registers, from those that copy to those that multiply
     PIECES = D / 8,
     ROWS = ATTENTION_BRIEF_ROWS * HALVES,
     STAGES = ATTENTION_BRIEF_STAGES,
@@ -337,10 +338,10 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     let_successor_start();
     wait_for_predecessor();
     if (ODD && threadIdx.x >= 128) {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_COPY_REGISTERS(D)));
+      if (SHARE_OUT) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_COPY_REGISTERS(D)));
       produce_odd(s, p);
     } else if (threadIdx.x < 128) {
-      if (ODD) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_REGISTERS(D)));
+      if (SHARE_OUT) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_REGISTERS(D)));
       compute(s, p);
     } else if (threadIdx.x == 128)
       produce(s, p);

@@ -50,7 +50,8 @@ typedef struct DecodeRingParams {
 #define DECODE_HEADS_SHARED(tiles, d, warps, places)                                                         \
   (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
 // Blocks whose warps have items of their own: two items' queries, the last four items, the sequences' parts.
-#define DECODE_ALONE_SHARED(d, warps) ((warps) * (2 * 8 * (d)*2 + 64) + (DECODE_SEQUENCES + 16) * 4)
+#define DECODE_ALONE_BYTES (64 << 10) // of the cache, that a warp's item has at least where a sequence has more
+#define DECODE_ALONE_SHARED(d, warps) ((warps) * (2 * 8 * (d)*2 + 64 + 48) + (DECODE_SEQUENCES + 16) * 4)
 // Blocks whose warps have rings of tiles of `keys` tokens, one block an SM: tiles of a warp's ring, as many as there is room for beside what warps
 // keep at a part's end and the sequences' parts.
 #define DECODE_RING_COPIES 4 // warps that copy: one would take longer than the memory does

@@ -104,19 +104,21 @@ INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_
   return item;
 }
 
-// To the next item, which is there unless index is the plan's end then.
-INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
-  if (++item->index >= x.end) return;
-  if (--item->left == 0) {
-    *item = decode_find(x, p, item->index);
-    return;
-  }
+// To the next item of the same tile of heads.
+INLINE void decode_advance(const DecodeParams &p, DecodeItem *item) {
   if (++item->kv == p.kv_heads) item->kv = 0, item->part++;
   if (item->part == item->parts) {
     item->part = 0;
     item->length = decode_length(p, ++item->b), item->parts = decode_parts(p, item->length);
   }
   decode_start_part(p, item);
+}
+
+// To the next item, which is there unless index is the plan's end then.
+INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
+  if (++item->index >= x.end) return;
+  if (--item->left == 0) *item = decode_find(x, p, item->index);
+  else decode_advance(p, item);
 }
 
 // One token of a tile whose copies come next: its page's number is on its way from memory.
