@@ -31,7 +31,7 @@ INLINE int decode_length(const DecodeParams &p, int b) {
 INLINE int decode_part(const DecodeParams &p, int length) {
   int seen = length - decode_seen_from(p, length), part = p.part;
   if (seen <= p.whole) return p.whole;
-  while (part < p.part_most && seen > part * DECODE_PARTS) part *= 2;
+  while (part < p.part_most && seen > part * p.many) part *= 2;
   unsigned parts = (unsigned)(seen + part - 1) >> (31 - __clz(part)), steps = (unsigned)(seen + p.step - 1) >> (31 - __clz(p.step)); // powers of two
   return (int)((steps + parts - 1) / parts) * p.step;
 }

@@ -101,7 +101,7 @@ static int combining(int64_t v_dim) {
 // longest: 512 times), and from DECODE_PARTS parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
 // sequence's bits do not depend on the batch.
 typedef struct Lengths {
-  int64_t whole, part, most;
+  int64_t whole, part, most, many;
 } Lengths;
 
 static int64_t tokens_of(int64_t bytes, int64_t row) {
@@ -124,19 +124,19 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
   int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
-    return (Lengths){2 * tokens, tokens, tokens};
+    return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
   }
   if (is_alone(a)) {
     const char *e = getenv("SOL_X_LOW");
     int64_t tokens = (e ? atoi(e) << 10 : DECODE_ALONE_BYTES) / row;
-    return (Lengths){tokens, tokens, tokens_of(most / 4, row)};
+    return (Lengths){tokens, tokens, tokens_of(most / 4, row), DECODE_ALONE_PARTS};
   }
   int64_t least = tokens_of(sums < low    ? low
                             : sums > most ? most
                                           : sums,
                             row),
           whole = tokens_of(2 * low, row);
-  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row)};
+  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row), DECODE_PARTS};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
@@ -145,7 +145,7 @@ static int64_t parts_of(const SolDecodeAttention *a) {
   int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length,
           most = ops_ceil_div(seen, x.most), least = ops_ceil_div(seen, x.part);
   if (seen <= x.whole) return seen > 0;
-  if (least > DECODE_PARTS) least = DECODE_PARTS;
+  if (least > x.many) least = x.many;
   return most > least ? most : least;
 }
 
@@ -193,6 +193,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
                         .whole = (int)lengths.whole,
                         .part = (int)lengths.part,
                         .part_most = (int)lengths.most,
+                        .many = (int)lengths.many,
                         .parts = (int)parts,
                         .step = v->step,
                         .hint = (int)(DECODE_HINT / row_bytes(a)),
