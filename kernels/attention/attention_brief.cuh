@@ -17,7 +17,6 @@
 template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
   enum {
     COPY_THREADS = ODD ? ATTENTION_ODD_COPY_THREADS(D) : 32,
-    SHARE_OUT = ODD && ATTENTION_ODD_COPY_REGISTERS(D) != ATTENTION_ODD_REGISTERS(D), // registers, from those that copy to those that multiply
     PIECES = D / 8,
     ROWS = ATTENTION_BRIEF_ROWS * HALVES,
     STAGES = ATTENTION_BRIEF_STAGES,
@@ -74,124 +73,47 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     }
   }
 
-  // A tensor, and what of it a head's rows of a tile are copied from; how many are there.
-  struct Tensor {
-    Extent all;
-    int64_t batch, row; // strides
-  };
+  // What of a tensor a head's rows of a tile are copied from, and how many are there.
   struct Rows {
     const char *from;
     int there;
   };
-  static __device__ __forceinline__ Tensor tensor_at(const AttentionParams &a, int number) {
-    if (number == 0) return {extent_of_queries(a, D), a.q_batch, a.q_row};
-    if (number == 1) return {extent_of_keys(a, a.k, a.k_batch, a.k_row, D), a.k_batch, a.k_row};
-    return {extent_of_keys(a, a.v, a.v_batch, a.v_row, D), a.v_batch, a.v_row};
-  }
-  static __device__ __forceinline__ Rows rows_of(const AttentionParams &a, const Tensor &t, const Head &h, bool keys) {
-    int token = keys ? h.q.k_first + h.key : h.q.q_first + h.first, there = keys ? h.q.keys - h.key : h.end - h.first;
-    return {t.all.first + (h.b * t.batch + token * t.row + (int64_t)(keys ? h.head / a.group : h.head) * D) * 2, h.end ? there : 0};
+  static __device__ __forceinline__ Rows rows_of(const Extent &e, const Head &h, int64_t batch, int64_t row, int token, int head, int there) {
+    return {e.first + (h.b * batch + token * row + (int64_t)head * D) * 2, min(there, (int)ROWS)};
   }
 
-  // A thread's aligned pieces of a share of a tensor's tile, on their way from memory. The piece after a row's last one is another lane's, a row's each.
-  enum { STEP = COPY_THREADS / PIECES, COUNT = 4, SHARES = ROWS / STEP / COUNT, WARP_ROWS = 32 / PIECES };
-  struct Pieces {
-    uint4 low[COUNT], beyond;
-    uint32_t shifts, alone; // four bits each, where a row begins in its first piece; a bit each, whether it is at the tensor's end and read by elements
-  };
-
-  // Row number i of those that lanes with `in_warp` have, where it is; NULL where there is none.
-  static __device__ __forceinline__ const char *row_at(const Rows &rows, int64_t stride, int each, int i, int in_warp) {
-    static_assert(STEP <= ROWS / 4, "a head has whole steps");
-    int which = i * STEP / each, row = (threadIdx.x / 32 - 4) * WARP_ROWS + in_warp + i * STEP - which * each;
-    const char *from = (const char *)__shfl_sync(~0u, (uint64_t)rows.from, which);
-    return row < __shfl_sync(~0u, rows.there, which) ? from + row * stride * 2 : NULL;
+  // A tensor's rows of a tile. mine: of the tile's head number lane.
+  static __device__ __forceinline__ void copy_rows(uint8_t *to, const AttentionTiledParams &p, const Extent &e, int64_t stride, const Rows &mine) {
+    enum { STEP = COPY_THREADS / PIECES };
+    static_assert(STEP <= ROWS / 4, "a thread's piece number i is of the same head in all threads");
+    int thread = threadIdx.x - 128, piece = thread % PIECES, first = thread / PIECES, each = ROWS / p.all.pack;
+    load_pieces<ROWS / STEP>(
+        e,
+        [&](int i) {
+          int which = i * STEP / each, row = first + i * STEP - which * each;
+          const char *from = (const char *)__shfl_sync(~0u, (uint64_t)mine.from, which);
+          return row < __shfl_sync(~0u, mine.there, which) ? from + row * stride * 2 + piece * 16 : NULL;
+        },
+        [&](int i) {
+          int row = first + i * STEP;
+          return shared_address(to) + piece / 8 * BOX + row * 128 + (piece % 8 ^ row % 8) * 16;
+        });
   }
 
-  static __device__ __forceinline__ Pieces load_share(const Tensor &t, const Rows &rows, int share, int each) {
-    int lane = threadIdx.x % 32, piece = lane % PIECES;
-    Pieces x;
-    x.shifts = x.alone = 0;
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) {
-      const char *row = row_at(rows, t.row, each, share * COUNT + i, lane / PIECES);
-      uint32_t shift = (uint32_t)(uintptr_t)row & 15;
-      const char *from = row - shift + piece * 16;
-      x.low[i] = load_if(from, row && is_around(from, t.all.first, t.all.end));
-      x.shifts |= shift << i * 4;
-      if (row && !is_around(row + piece * 16, t.all.first, t.all.end)) x.alone |= 1u << i;
-    }
-    const char *row = row_at(rows, t.row, each, share * COUNT + min(lane / WARP_ROWS, COUNT - 1), lane % WARP_ROWS);
-    uint32_t shift = (uint32_t)(uintptr_t)row & 15;
-    const char *from = row - shift + PIECES * 16;
-    x.beyond = load_if(from, row && shift && lane < WARP_ROWS * COUNT && is_around(from, t.all.first, t.all.end));
-    return x;
-  }
-
-  static __device__ __forceinline__ uint4 from_lane(uint4 v, int lane) {
-    return {__shfl_sync(~0u, v.x, lane), __shfl_sync(~0u, v.y, lane), __shfl_sync(~0u, v.z, lane), __shfl_sync(~0u, v.w, lane)};
-  }
-
-  static __device__ __forceinline__ void store_share(uint32_t to, const Pieces &x, const AttentionTiledParams &p, int tile, int tensor, int share, int each) {
-    int lane = threadIdx.x % 32, piece = lane % PIECES, first = (threadIdx.x / 32 - 4) * WARP_ROWS + lane / PIECES + share * COUNT * STEP;
-    auto place = [&](int i) {
-      int row = first + i * STEP;
-      return to + piece / 8 * BOX + row * 128 + (piece % 8 ^ row % 8) * 16;
-    };
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) {
-      uint4 next = from_lane(x.low[i], lane + 1 & 31), beyond = from_lane(x.beyond, i * WARP_ROWS + lane / PIECES);
-      store_piece(place(i), funnel(x.low[i], piece == PIECES - 1 ? beyond : next, x.shifts >> i * 4 & 15, 2));
-    }
-    uint32_t any = __reduce_or_sync(~0u, x.alone);
-    if (!any) return;
-    Tensor t = tensor_at(p.all, tensor);
-    Rows rows = rows_of(p.all, t, head_at(p, tile, min(lane, p.all.pack - 1)), tensor);
-#pragma unroll 1
-    for (int i = 0; any >> i; i++) {
-      const char *row = row_at(rows, t.row, each, share * COUNT + i, lane / PIECES);
-      if (x.alone >> i & 1) copy_elements(place(i), row + piece * 16, true, 2);
-    }
-  }
-
-  // Brings a tile's rows to L2, so that the loads that follow, which registers hold the place for, do not take long.
-  static __device__ __forceinline__ void prefetch_tile(const AttentionTiledParams &p, const Head &h, int each) {
-    for (int n = threadIdx.x - 128; n < 3 * ROWS; n += COPY_THREADS) {
-      Tensor t = tensor_at(p.all, n / ROWS);
-      Rows rows = rows_of(p.all, t, h, n >= ROWS);
-      int which = n % ROWS / each, row = n % ROWS - which * each;
-      const char *from = (const char *)__shfl_sync(~0u, (uint64_t)rows.from, which) + row * t.row * 2;
-      const char *aligned = from - ((uintptr_t)from & 15);
-      if (row < __shfl_sync(~0u, rows.there, which) && is_around(aligned, t.all.first, t.all.end) && is_around(from + D * 2, t.all.first, t.all.end))
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(aligned)), "r"(D * 2 + (from == aligned ? 0 : 16)) : "memory");
-    }
-  }
-
-  // While a share is shifted the next one is on its way, of the next tile too.
   static __device__ __forceinline__ void produce_odd(Shared *s, const AttentionTiledParams &p) {
-    static_assert(STAGES * BYTES == sizeof s->q && STAGES * BYTES == sizeof s->k, "tensors' places follow each other");
     const AttentionParams &a = p.all;
-    int lane = threadIdx.x % 32, mine = min(lane, a.pack - 1), each = ROWS / a.pack;
-    auto load = [&](const Head &h, int share) {
-      Tensor t = tensor_at(a, share / SHARES);
-      return load_share(t, rows_of(a, t, h, share >= SHARES), share % SHARES, each);
-    };
-    Head h = head_at(p, blockIdx.x, mine);
-    Pieces next = load(h, 0);
+    Extent q = extent_of_queries(a, D), k = extent_of_keys(a, a.k, a.k_batch, a.k_row, D), v = extent_of_keys(a, a.v, a.v_batch, a.v_row, D);
+    int lane = threadIdx.x % 32;
     Ring ring;
     for (int tile = blockIdx.x; tile < a.tiles; tile += gridDim.x, ring.next()) {
-      int after = tile + (int)gridDim.x;
-      if (after < a.tiles && !p.nearby) prefetch_tile(p, head_at(p, after, mine), each);
+      Head h = head_at(p, tile, min(lane, a.pack - 1));
+      int kv = h.head / a.group, keys = h.end ? h.q.keys - h.key : 0;
+      Rows of_q = rows_of(q, h, a.q_batch, a.q_row, h.q.q_first + h.first, h.head, h.end - h.first);
+      Rows of_k = rows_of(k, h, a.k_batch, a.k_row, h.q.k_first + h.key, kv, keys), of_v = rows_of(v, h, a.v_batch, a.v_row, h.q.k_first + h.key, kv, keys);
       barrier_wait(&s->empty[ring.stage], ring.parity ^ 1);
-#pragma unroll 1
-      for (int share = 0; share < 3 * SHARES; share++) {
-        Pieces x = next;
-        bool last = share == 3 * SHARES - 1;
-        if (last && after < a.tiles) h = head_at(p, after, mine);
-        if (!last || after < a.tiles) next = load(h, last ? 0 : share + 1);
-        int tensor = share / SHARES;
-        store_share(shared_address(s->q) + (tensor * STAGES + ring.stage) * BYTES, x, p, tile, tensor, share % SHARES, each);
-      }
+      copy_rows(s->q[ring.stage], p, q, a.q_row, of_q);
+      copy_rows(s->k[ring.stage], p, k, a.k_row, of_k);
+      copy_rows(s->v[ring.stage], p, v, a.v_row, of_v);
       async_fence();
       __syncwarp();
       if (lane == 0) barrier_arrive(&s->full[ring.stage], 0);
@@ -229,14 +151,15 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     settle(flat(o));
   }
 
-  // row: of its head, the warp's first; first: the column of the tile where the head's first key would be.
+  // row: of its head, the thread's first; first: the column of the tile where the head's first key would be.
   static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int row, int first) {
-    int mine = row + threadIdx.x % 32 / 4, left = first - threadIdx.x % 4 * 2;
-    Seen seen[2] = {attention_seen(p, h.q, mine), attention_seen(p, h.q, mine + 8)}, all = attention_all_seen(p, h.q, row, 16, h.end);
+    Seen seen[2] = {attention_seen(p, h.q, row), attention_seen(p, h.q, row + 8)};
+    int left = first - threadIdx.x % 4 * 2;
     int from[2] = {seen[0].from + left, seen[1].from + left}, to[2] = {seen[0].to + left, seen[1].to + left};
-    float by[2], most[2] = {-INFINITY, -INFINITY};
-    uint32_t looked = look_at_scores(sc, u, from, to, {all.from + first, all.to + first}, most);
-    weigh_scores(sc, looked, most, x, u.unit, by);
+    float by[2];
+    if (u.cap != 0) cap_scores(sc, u.before, u.cap);
+    mask_scores(sc, from, to);
+    softmax_tile(sc, x, u.unit, by);
   }
 
   // ---- results ----
@@ -314,7 +237,7 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
         Sums o = {};
         Softmax x = softmax_start();
         multiply_keys(s, sc, ring.stage, half);
-        softmax(p.all, h, sc, u, &x, first, mine * (ROWS / p.all.pack) - h.key);
+        softmax(p.all, h, sc, u, &x, first + lane / 4, mine * (ROWS / p.all.pack) - h.key);
         multiply_values(s, o, sc, ring.stage);
         named_sync(1, 128); // the queries have been read
         store(s->q[ring.stage], BOX, p.all, h, o, x, u.unit, half * 64 + warp * 16, first);
@@ -338,10 +261,10 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     let_successor_start();
     wait_for_predecessor();
     if (ODD && threadIdx.x >= 128) {
-      if (SHARE_OUT) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_COPY_REGISTERS(D)));
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_COPY_REGISTERS(D)));
       produce_odd(s, p);
     } else if (threadIdx.x < 128) {
-      if (SHARE_OUT) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_REGISTERS(D)));
+      if (ODD) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_REGISTERS(D)));
       compute(s, p);
     } else if (threadIdx.x == 128)
       produce(s, p);

@@ -95,20 +95,17 @@ template <int KIND, int D> struct AttentionPair {
     leave(of_v);
   }
 
-  // row: the warp's first.
   static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int row, int last) {
-    int mine = row + threadIdx.x % 32 / 4;
-    Seen seen[2] = {attention_seen(p, h.q, mine), attention_seen(p, h.q, mine + 8)}, all = attention_all_seen(p, h.q, row, 16, h.end);
-    float by[2], most[2] = {-INFINITY, -INFINITY};
-    uint32_t looked = 0;
+    Seen seen[2] = {attention_seen(p, h.q, row), attention_seen(p, h.q, row + 8)};
+    float by[2];
+    if (u.cap != 0) cap_scores(sc, u.before, u.cap);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      int first = -h.key - half * last, left = first - threadIdx.x % 4 * 2, least = half ? 64 + h.key : 0;
+      int left = -h.key - half * last - threadIdx.x % 4 * 2, least = half ? 64 + h.key : 0;
       int from[2] = {max(seen[0].from, least) + left, max(seen[1].from, least) + left}, to[2] = {seen[0].to + left, seen[1].to + left};
-      Seen of_half = {max(all.from, least) + first, all.to + first};
-      looked |= look_at_scores(*(float(*)[8][4]) & sc[half * 8], u, from, to, of_half, most) << half * 2;
+      mask_scores(*(float(*)[8][4]) &sc[half * 8], from, to);
     }
-    weigh_scores(sc, looked, most, x, u.unit, by);
+    softmax_tile(sc, x, u.unit, by);
   }
 
   static __device__ __forceinline__ void compute(const AttentionTiledParams &p) {
@@ -125,7 +122,7 @@ template <int KIND, int D> struct AttentionPair {
       Sums o = {};
       Softmax x = softmax_start();
       multiply_keys(p, sc, of_q, slot_at(p, count + 1), top, last);
-      softmax(p.all, h, sc, u, &x, h.first + mine, last);
+      softmax(p.all, h, sc, u, &x, h.first + mine + threadIdx.x % 32 / 4, last);
       multiply_values(p, o, sc, slot_at(p, count + 2), last);
       named_sync(1, 256); // the queries have been read
       if (!twice) Brief::store(of_q.at, p.box * 128, p.all, h, o, x, u.unit, mine, h.first + mine);

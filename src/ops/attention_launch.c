@@ -1,6 +1,5 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
-#include <stdlib.h>
 
 #include "ops/attention_parts.h"
 
@@ -145,9 +144,8 @@ static bool can_count(const SolAttention *a) {
 }
 
 static bool can_tile(const SolAttention *a) { // by tensor copies
-  return all_aligned(a) && can_count(a) &&
-         reaches(a->q_stride, a->q_batch_stride) && reaches(a->k_stride, a->k_batch_stride) &&
-         reaches(a->v_stride, a->v_batch_stride);
+  return all_aligned(a) && can_count(a) && reaches(a->q_stride, a->q_batch_stride) &&
+         reaches(a->k_stride, a->k_batch_stride) && reaches(a->v_stride, a->v_batch_stride);
 }
 
 typedef struct Tensor {
@@ -263,7 +261,6 @@ static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves
 static SolStatus launch_odd(SolContext *ctx, const SolAttention *a, SolStream stream) {
   int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_ODD_BLOCKS(a->d);
   AttentionTiledParams p = brief_params(a, 1, at_a_time);
-  p.nearby = getenv("SOL_X_NOPRE") != NULL;
   return launch_wgmma(ctx, kernel_for(a, BRIEF_ODD), &p, p.all.tiles, at_a_time,
                       128 + ATTENTION_ODD_COPY_THREADS(a->d), stream);
 }
@@ -296,9 +293,9 @@ static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t row
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
   int tiled = kernel_for(&a, TILED_WGMMA);
-  bool has = ctx->cc >= 90 && can_count(&a) && ops_has_kernel(ctx, &ops_attention, tiled), wgmma = has && can_tile(&a);
-  if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS) && !getenv("SOL_X_MMA")) return launch_odd(ctx, &a, stream);
-  if (getenv("SOL_X_MMA")) return launch_mma(ctx, &a, stream);
+  bool has = ctx->cc >= 90 && can_count(&a) && ops_has_kernel(ctx, &ops_attention, tiled),
+       wgmma = has && can_tile(&a);
+  if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS)) return launch_odd(ctx, &a, stream);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);

@@ -1,5 +1,4 @@
 // How sequences are cut into parts, and the two kernels: one for the parts, one that adds them up.
-#include <stdlib.h>
 #include "kernels/common.h"
 #include "ops/decode_attention_parts.h"
 
@@ -7,12 +6,12 @@ const char *const decode_kernels[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
   "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
 #define ALONE(kind, d, keys, warps, blocks) "sol_decode_attention_alone_" #kind "_" #d,
-#define LATENT(kind, fp8)               "sol_decode_attention_latent_" #kind "_" #fp8,
-#define MANY(kind, fp8)                 "sol_decode_attention_many_" #kind "_" #fp8,
-#define FEW(kind)                       "sol_decode_attention_few_" #kind,
-#define WIDE(kind)                      "sol_decode_attention_wide_" #kind,
-#define RING(kind, fp8, d, keys, warps) "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
-#define COMBINE(v)                      "sol_decode_attention_combine_" #v,
+#define LATENT(kind, fp8)                   "sol_decode_attention_latent_" #kind "_" #fp8,
+#define MANY(kind, fp8)                     "sol_decode_attention_many_" #kind "_" #fp8,
+#define FEW(kind)                           "sol_decode_attention_few_" #kind,
+#define WIDE(kind)                          "sol_decode_attention_wide_" #kind,
+#define RING(kind, fp8, d, keys, warps)     "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
+#define COMBINE(v)                          "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -67,7 +66,6 @@ static bool can_ring(SolContext *ctx, const SolDecodeAttention *a) {
 // Whether each warp has items of its own: of so few heads that an item may be short beside its sums. Heads of 128 have rings, which are faster
 // where sequences are long.
 static bool is_alone(const SolDecodeAttention *a) {
-  if (getenv("SOL_X_NOALONE")) return false;
   return (a->d == 64 || a->d == 256) && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 2;
 }
 
@@ -127,8 +125,8 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
     return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
   }
   if (is_alone(a)) {
-    const char *e = getenv("SOL_X_LOW");
-    int64_t tokens = (e ? atoi(e) << 10 : DECODE_ALONE_BYTES) / row;
+    int64_t bytes = 128 * a->v_dim * 4,
+            tokens = (bytes < DECODE_ALONE_BYTES ? DECODE_ALONE_BYTES : bytes) / row;
     return (Lengths){tokens, tokens, tokens_of(most / 4, row), DECODE_ALONE_PARTS};
   }
   int64_t least = tokens_of(sums < low    ? low
