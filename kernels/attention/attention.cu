@@ -14,6 +14,11 @@
       sol_attention_brief_##kind##_##d##_##halves(const __grid_constant__ AttentionTiledParams p) {          \
     AttentionBrief<kind, d, halves>::run(p);                                                                         \
   }
+#define ODD(kind, d)                                                                                         \
+  KERNEL __launch_bounds__(128 + ATTENTION_ODD_COPY_THREADS(d), ATTENTION_ODD_BLOCKS(d))                     \
+      sol_attention_odd_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                       \
+    AttentionBrief<kind, d, 1, 1>::run(p);                                                                   \
+  }
 #define PAIR(kind, d)                                                                                        \
   KERNEL __launch_bounds__(ATTENTION_PAIR_THREADS, 1) sol_attention_pair_##kind##_##d(const __grid_constant__ AttentionTiledParams p) { \
     AttentionPair<kind, d>::run(p);                                                                          \
@@ -22,6 +27,7 @@
 #define TILED(kind, d)
 #define PAIR(kind, d)
 #define BRIEF(kind, d, halves)
+#define ODD(kind, d)
 #endif
 #if __CUDA_ARCH__ >= 800
 #define MMA(kind, d)                                                                                         \

@@ -30,6 +30,7 @@ typedef struct AttentionTiledParams {
   AttentionParams all;
   int rows;   // tiles of queries of a sequence
   int span;   // brief, pair: queries of a tile
+  int each, more; // brief, pair: heads of a tile, and how many tiles have one more
   int box, slots; // pair: rows of a slot, and how many slots there are
   int nearby; // heads, over all sequences, whose tiles go together: so many keys and values stay in L2
 } AttentionTiledParams;
@@ -47,6 +48,11 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_BRIEF_STAGES 2
 #define ATTENTION_BRIEF_BLOCKS(d, halves) (256 / (d) / (halves)) // of an SM
 #define ATTENTION_BRIEF_SHARED(d, halves) (3 * ATTENTION_BRIEF_STAGES * (halves)*ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
+// The same where rows begin at any element: threads that copy, blocks of an SM, registers of a thread that copies and of one that multiplies.
+#define ATTENTION_ODD_COPY_THREADS(d) ((d) == 256 ? 256 : 128)
+#define ATTENTION_ODD_BLOCKS(d) ((d) == 64 ? 3 : 256 / (d))
+#define ATTENTION_ODD_COPY_REGISTERS(d) ((d) == 256 ? 128 : (d) == 128 ? 104 : 64)
+#define ATTENTION_ODD_REGISTERS(d) ((d) == 256 ? 240 : (d) == 128 ? 152 : 96)
 
 // attention_pair.cuh: two warpgroups, and one that copies; slots of queries, keys or values.
 #define ATTENTION_PAIR_THREADS 384

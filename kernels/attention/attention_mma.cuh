@@ -7,6 +7,7 @@
 #ifndef SOL_KERNELS_ATTENTION_MMA_CUH
 #define SOL_KERNELS_ATTENTION_MMA_CUH
 
+#include "attention/attention_odd.cuh"
 #include "attention/attention_parts.cuh"
 #include "mma.cuh"
 
@@ -96,16 +97,20 @@ template <int KIND, int D> struct AttentionMma {
     int first, count, there, thread, threads;
   };
 
-  static __device__ __noinline__ void load_elements(uint32_t to, const uint16_t *from, int64_t stride, Rows x) {
-    int piece = x.thread % PIECES;
+  // Where rows begin at any element. Not inlined: it is long, and is called in several places.
+  static __device__ __noinline__ void load_shifted(uint32_t to, const char *from, int64_t stride, Rows x, Extent e) {
+    enum { AT_ONCE = D == 128 ? 4 : 2 }; // as many as there are registers for
+    int piece = x.thread % PIECES, step = x.threads / PIECES;
 #pragma unroll 1
-    for (int row = x.thread / PIECES; row < x.count; row += x.threads / PIECES)
-      copy_elements(to + tile_place<ROW_BYTES>(x.first + row, piece), from + (row < x.there ? row * stride + piece * 8 : 0), row < x.there, 2);
+    for (int top = x.thread / PIECES; top < x.count; top += AT_ONCE * step)
+      load_pieces<AT_ONCE>(
+          e, [&](int i) { return top + i * step < x.there ? from + (top + i * step) * stride + piece * 16 : NULL; },
+          [&](int i) { return to + tile_place<ROW_BYTES>(x.first + top + i * step, piece); });
   }
 
-  static __device__ __forceinline__ void load(uint8_t *tile, const uint16_t *from, int64_t stride, const Rows &x, bool aligned) {
+  static __device__ __forceinline__ void load(uint8_t *tile, const uint16_t *from, int64_t stride, const Rows &x, bool aligned, const Extent &e = {}) {
     uint32_t to = tile_address(tile);
-    if (!aligned) return load_elements(to, from, stride, x);
+    if (!aligned) return load_shifted(to, (const char *)from, stride * 2, x, e);
     int piece = x.thread % PIECES;
 #pragma unroll 4
     for (int row = x.thread / PIECES; row < x.count; row += x.threads / PIECES)
@@ -119,8 +124,8 @@ template <int KIND, int D> struct AttentionMma {
     const uint16_t *k = (const uint16_t *)p.k + t.b * p.k_batch + (t.q.k_first + x.key) * p.k_row + kv * D;
     const uint16_t *v = (const uint16_t *)p.v + t.b * p.v_batch + (t.q.k_first + x.key) * p.v_row + kv * D;
     Rows rows = {mine.key, (there + 15) / 16 * 16, there, (int)threadIdx.x & (threads - 1), threads};
-    load(s->k[turn], k, p.k_row, rows, p.aligned);
-    load(s->v[turn], v, p.v_row, rows, p.aligned);
+    load(s->k[turn], k, p.k_row, rows, p.aligned, extent_of_keys(p, p.k, p.k_batch, p.k_row, D));
+    load(s->v[turn], v, p.v_row, rows, p.aligned, extent_of_keys(p, p.v, p.v_batch, p.v_row, D));
     copy_commit();
   }
 
@@ -128,7 +133,7 @@ template <int KIND, int D> struct AttentionMma {
   static __device__ __forceinline__ void load_queries(Shared *s, const AttentionParams &p, const Item &t) {
     const uint16_t *q = (const uint16_t *)p.q + t.b * p.q_batch + (t.q.q_first + t.first) * p.q_row + t.head * D;
     Rows rows = {(int)threadIdx.x / 32 * 16, 16, t.q.queries - t.first, (int)threadIdx.x % 32, 32};
-    if (rows.there > 0) load(s->q, q, p.q_row, rows, p.aligned);
+    if (rows.there > 0) load(s->q, q, p.q_row, rows, p.aligned, extent_of_queries(p, D));
     copy_commit();
   }
 

@@ -46,7 +46,7 @@ template <int KIND, int D> struct AttentionPair {
   static __device__ __forceinline__ void produce(const AttentionTiledParams &p) {
     uint32_t count = 0;
     for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, count += 3) {
-      Head h = Brief::head_at(p, tile);
+      Head h = Brief::head_at(p, tile, 0);
       int kv = h.head / p.all.group, q_b = p.all.q_starts ? 0 : h.b, kv_b = p.all.kv_starts ? 0 : h.b;
       copy(p, &p.q, count, h.q.q_first + h.first, h.head, q_b);
       copy(p, &p.k, count + 1, h.q.k_first + h.key, kv, kv_b);
@@ -108,59 +108,24 @@ template <int KIND, int D> struct AttentionPair {
     softmax_tile(sc, x, u.unit, by);
   }
 
-  // ---- results ----
-
-  // Through the queries' slot, a warp its own rows. top: the warp's first row there; first: which query that is.
-  static __device__ __forceinline__ void store(const AttentionTiledParams &p, const Head &h, const Sums &o, const Softmax &x, float unit, const Slot &of_q,
-                                               int top, int first) {
-    int lane = threadIdx.x % 32, box = p.box * 128;
-    uint32_t place = shared_address(of_q.at) + top * 128;
-    float by[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-      float sum = quad_sum(x.sum[half]);
-      int row = first + half * 8 + lane / 4;
-      by[half] = sum == 0 ? 0 : 1 / sum;
-      if (p.all.lse && lane % 4 == 0 && row < h.end)
-        p.all.lse[h.b * p.all.lse_batch + h.head * p.all.lse_head + h.q.q_first + row] = log_sum(x.most[half], unit, sum);
-    }
-#pragma unroll
-    for (int i = 0; i < O_TILES; i += 2) { // 16 columns
-      uint32_t at = place + i / 8 * box + lane % 16 * 128 + ((i % 8 + lane / 16) ^ lane % 8) * 16;
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(narrow2(o[i][0] * by[0], o[i][1] * by[0], KIND)),
-                   "r"(narrow2(o[i][2] * by[1], o[i][3] * by[1], KIND)), "r"(narrow2(o[i + 1][0] * by[0], o[i + 1][1] * by[0], KIND)),
-                   "r"(narrow2(o[i + 1][2] * by[1], o[i + 1][3] * by[1], KIND))
-                   : "memory");
-    }
-    __syncwarp();
-    uint16_t *to = (uint16_t *)p.all.o + h.b * p.all.o_batch + (h.q.q_first + first) * p.all.o_row + h.head * D;
-    const uint8_t *from = of_q.at + top * 128;
-#pragma unroll
-    for (int i = 0; i < 16 * D / 8 / 32; i++) {
-      int n = i * 32 + lane, row = n / (D / 8), piece = n % (D / 8);
-      uint4 v = *(const uint4 *)(from + piece / 8 * box + row * 128 + (piece % 8 ^ row % 8) * 16);
-      if (first + row < h.end) *(uint4 *)(to + row * p.all.o_row + piece * 8) = v;
-    }
-  }
-
   static __device__ __forceinline__ void compute(const AttentionTiledParams &p) {
     ScoreUnit u = score_unit(p.all.scale, p.all.soft_cap);
     // The same in all lanes, said so that the compiler knows it.
-    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), lane = threadIdx.x % 32, last = p.box - 64;
+    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), last = p.box - 64;
     int top = warp / 4 * last, mine = top + warp % 4 * 16;
     bool twice = warp >= 4 && mine < 64; // the first warpgroup has these queries too
     uint32_t count = 0;
     for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, count += 3) {
-      Head h = Brief::head_at(p, tile);
+      Head h = Brief::head_at(p, tile, 0);
       Slot of_q = slot_at(p, count);
       Scores sc;
       Sums o = {};
       Softmax x = softmax_start();
       multiply_keys(p, sc, of_q, slot_at(p, count + 1), top, last);
-      softmax(p.all, h, sc, u, &x, h.first + mine + lane / 4, last);
+      softmax(p.all, h, sc, u, &x, h.first + mine + threadIdx.x % 32 / 4, last);
       multiply_values(p, o, sc, slot_at(p, count + 2), last);
       named_sync(1, 256); // the queries have been read
-      if (!twice) store(p, h, o, x, u.unit, of_q, mine, h.first + mine);
+      if (!twice) Brief::store(of_q.at, p.box * 128, p.all, h, o, x, u.unit, mine, h.first + mine);
       async_fence();
       leave(of_q);
     }

@@ -35,6 +35,11 @@ INLINE Seen attention_seen(const AttentionParams &p, const Sequence &s, int i) {
   return {p.window ? min(max(next - p.window, 0), to) : 0, to};
 }
 
+// Keys that any of `count` queries from `first` on sees, those before `end`.
+INLINE Seen attention_all_seen(const AttentionParams &p, const Sequence &s, int first, int count, int end) {
+  return {attention_seen(p, s, first).from, first < end ? attention_seen(p, s, min(first + count, end) - 1).to : 0};
+}
+
 // What a score is multiplied by so that 2^x is its exponential, and how it is capped before that: soft_capped(score * before, cap).
 typedef struct ScoreUnit {
   float unit, before, cap; // cap 0: none, and `before` is not used

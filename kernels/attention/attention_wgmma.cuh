@@ -128,15 +128,16 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
   // Which tiles need no look at single keys, and what each of the thread's rows sees.
   struct Sight {
     int whole_from, whole_to;
-    Seen seen[2];
+    Seen seen[2], all; // all: by any of the warp's rows
     ScoreUnit unit;
   };
 
   static __device__ __forceinline__ Sight sight_of(const AttentionTiledParams &p, const Item &t, int first, int thread) {
-    int row = first + thread / 32 * 16 + thread % 32 / 4;
+    int top = first + __shfl_sync(~0u, thread / 32, 0) * 16, row = top + thread % 32 / 4;
     Sight x = {attention_seen(p.all, t.q, first + ROWS - 1).from, attention_seen(p.all, t.q, first).to,
-               {attention_seen(p.all, t.q, row), attention_seen(p.all, t.q, row + 8)}, score_unit(p.all.scale, p.all.soft_cap)};
-    if (p.all.soft_cap != 0) x.whole_to = 0;
+               {attention_seen(p.all, t.q, row), attention_seen(p.all, t.q, row + 8)}, attention_all_seen(p.all, t.q, top, 16, t.q.queries),
+               score_unit(p.all.scale, p.all.soft_cap)};
+    if (p.all.soft_cap != 0 || top >= t.q.queries) x.whole_to = 0;
     return x;
   }
 
@@ -144,10 +145,13 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     if (tile * KEYS < w.whole_from || (tile + 1) * KEYS > w.whole_to) {
       int first = tile * KEYS + thread % 4 * 2;
       int from[2] = {w.seen[0].from - first, w.seen[1].from - first}, to[2] = {w.seen[0].to - first, w.seen[1].to - first};
-      if (w.unit.cap != 0) cap_scores(sc, w.unit.before, w.unit.cap);
-      mask_scores(sc, from, to);
-    }
-    softmax_tile(sc, x, w.unit.unit, by);
+      float most[2] = {-INFINITY, -INFINITY};
+      Seen all = {w.all.from - tile * KEYS, w.all.to - tile * KEYS};
+      if (D == 256) all = {0, KEYS}; // there are no registers for more
+      uint32_t looked = look_at_scores(sc, w.unit, from, to, all, most);
+      weigh_scores(sc, looked, most, x, w.unit.unit, by);
+    } else
+      softmax_tile(sc, x, w.unit.unit, by);
   }
 
   // A warpgroup's turn to start products; it hands over to the other.

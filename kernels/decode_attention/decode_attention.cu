@@ -1,4 +1,5 @@
 // Attention of new tokens to a paged cache, in parts, and the parts' sum. README.md says how.
+#include "decode_attention/decode_attention_alone.cuh"
 #include "decode_attention/decode_attention_combine.cuh"
 #include "decode_attention/decode_attention_split.cuh"
 #include "decode_attention/decode_attention_warps.cuh"
@@ -19,6 +20,8 @@
 #endif
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                       \
   DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps, places>)
+#define ALONE(kind, d, keys, warps, blocks)                                                                  \
+  DECODE(alone_##kind##_##d, warps * 32, blocks, DecodeAlone<kind, d, keys, warps>)
 #define LATENT_1(kind) DECODE(latent_##kind##_1, DECODE_THREADS, 1, DecodeSplit<kind, 1, 1, 1>)
 #define MANY_1(kind)                                                                                         \
   DECODE(many_##kind##_1, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, 1, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)

@@ -17,6 +17,7 @@ typedef struct DecodeParams {
   int pages, page_size, page_shift;               // page_shift: log 2 of page_size, or -1
   int table_pages, capacity, window;              // capacity: the most tokens of a sequence; window: 0 for none
   int whole, part, part_most;                     // tokens: of a sequence that is not cut; of a part, at least and at most
+  int many;                                       // parts of a sequence from which on they become longer
   int step;                                       // tokens that a block has at a time
   int parts;                                      // that a sequence may have
   int hint;                                       // tokens that a block brings to L2 before its predecessor has ended
@@ -38,7 +39,8 @@ typedef struct DecodeRingParams {
 #define DECODE_THREADS 128
 #define DECODE_ROWS 16       // heads of a tile
 #define DECODE_SEQUENCES 512 // whose lengths are looked at together
-#define DECODE_PARTS     32  // of a sequence, from which on they become longer
+#define DECODE_PARTS     32  // of a sequence, from which on they become longer; of warps alone
+#define DECODE_ALONE_PARTS 128
 #define DECODE_STAGES 3
 #define DECODE_HINT (64 << 10) // bytes that a block brings to L2 before its predecessor has ended
 #define DECODE_LATENT 576 // elements of a row of MLA's cache, of which the first are V
@@ -49,6 +51,9 @@ typedef struct DecodeRingParams {
 // the parts are; the sequences' parts.
 #define DECODE_HEADS_SHARED(tiles, d, warps, places)                                                         \
   (8 * (tiles) * (warps) * ((places) * ((d) + 6) * 4 + (d) * 2) + (places) * 32 + (DECODE_SEQUENCES + 16) * 4)
+// Blocks whose warps have items of their own: two items' queries, the last four items, the sequences' parts.
+#define DECODE_ALONE_BYTES (64 << 10) // of the cache, that a warp's item has at least where a sequence has more
+#define DECODE_ALONE_SHARED(d, warps) ((warps) * (2 * 8 * (d)*2 + 64 + 48) + (DECODE_SEQUENCES + 16) * 4)
 // Blocks whose warps have rings of tiles of `keys` tokens, one block an SM: tiles of a warp's ring, as many as there is room for beside what warps
 // keep at a part's end and the sequences' parts.
 #define DECODE_RING_COPIES 4 // warps that copy: one would take longer than the memory does

@@ -31,7 +31,7 @@ INLINE int decode_length(const DecodeParams &p, int b) {
 INLINE int decode_part(const DecodeParams &p, int length) {
   int seen = length - decode_seen_from(p, length), part = p.part;
   if (seen <= p.whole) return p.whole;
-  while (part < p.part_most && seen > part * DECODE_PARTS) part *= 2;
+  while (part < p.part_most && seen > part * p.many) part *= 2;
   unsigned parts = (unsigned)(seen + part - 1) >> (31 - __clz(part)), steps = (unsigned)(seen + p.step - 1) >> (31 - __clz(p.step)); // powers of two
   return (int)((steps + parts - 1) / parts) * p.step;
 }
@@ -104,19 +104,21 @@ INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_
   return item;
 }
 
-// To the next item, which is there unless index is the plan's end then.
-INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
-  if (++item->index >= x.end) return;
-  if (--item->left == 0) {
-    *item = decode_find(x, p, item->index);
-    return;
-  }
+// To the next item of the same tile of heads.
+INLINE void decode_advance(const DecodeParams &p, DecodeItem *item) {
   if (++item->kv == p.kv_heads) item->kv = 0, item->part++;
   if (item->part == item->parts) {
     item->part = 0;
     item->length = decode_length(p, ++item->b), item->parts = decode_parts(p, item->length);
   }
   decode_start_part(p, item);
+}
+
+// To the next item, which is there unless index is the plan's end then.
+INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
+  if (++item->index >= x.end) return;
+  if (--item->left == 0) *item = decode_find(x, p, item->index);
+  else decode_advance(p, item);
 }
 
 // One token of a tile whose copies come next: its page's number is on its way from memory.

@@ -6,6 +6,7 @@
 const char *const attention_kernels[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         "sol_attention_tiled_" #kind "_" #d,
 #define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
+#define ODD(kind, d)           "sol_attention_odd_" #kind "_" #d,
 #define PAIR(kind, d)          "sol_attention_pair_" #kind "_" #d,
 #define MMA(kind, d)           "sol_attention_" #kind "_" #d,
 #include "kernels/attention/attention.def"
@@ -14,6 +15,7 @@ const char *const attention_kernels[ATTENTION_KERNELS] = {
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         ATTENTION_TILED_SHARED(d),
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
+#define ODD(kind, d)           ATTENTION_BRIEF_SHARED(d, 1),
 #define PAIR(kind, d)          ATTENTION_PAIR_SHARED,
 #define MMA(kind, d)           ATTENTION_SHARED(d),
 #include "kernels/attention/attention.def"
@@ -24,8 +26,9 @@ typedef enum Family {
   TILED_WGMMA,
   BRIEF_WGMMA,
   BRIEF_OF_TWO,
+  BRIEF_ODD,
   PAIR_WGMMA
-} Family; // brief: tiles of 64, of 128
+} Family; // brief: tiles of 64, of 128; odd: of 64, with rows that begin at any element
 typedef struct Variant {
   int kind;
   Family family;
@@ -34,6 +37,7 @@ typedef struct Variant {
 static const Variant variants[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         {kind, TILED_WGMMA, d},
 #define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
+#define ODD(kind, d)           {kind, BRIEF_ODD, d},
 #define PAIR(kind, d)          {kind, PAIR_WGMMA, d},
 #define MMA(kind, d)           {kind, MMA_SYNC, d},
 #include "kernels/attention/attention.def"
@@ -133,12 +137,15 @@ static bool is_short(const SolAttention *a) {
   return a->d < 256 && a->queries <= ATTENTION_ROWS && a->keys <= 2 * ATTENTION_KEYS(64);
 }
 
-// Whether tensor copies can: aligned, keys at all, and tiles are counted in 31 bits.
-static bool can_tile(const SolAttention *a) {
+// Whether there are keys at all, and tiles are counted in 31 bits.
+static bool can_count(const SolAttention *a) {
   double tiles = ((double)a->queries / ATTENTION_TILED_ROWS + 1) * (double)a->heads * (double)a->batch;
-  return all_aligned(a) && a->keys && (!a->kv_starts || a->kv_tokens) && tiles < INT_MAX / 2 &&
-         reaches(a->q_stride, a->q_batch_stride) && reaches(a->k_stride, a->k_batch_stride) &&
-         reaches(a->v_stride, a->v_batch_stride);
+  return a->keys && (!a->kv_starts || a->kv_tokens) && tiles < INT_MAX / 2;
+}
+
+static bool can_tile(const SolAttention *a) { // by tensor copies
+  return all_aligned(a) && can_count(a) && reaches(a->q_stride, a->q_batch_stride) &&
+         reaches(a->k_stride, a->k_batch_stride) && reaches(a->v_stride, a->v_batch_stride);
 }
 
 typedef struct Tensor {
@@ -227,18 +234,35 @@ static int brief_halves(const SolAttention *a) {
              : 0; // wider heads have no room for two stages in two blocks
 }
 
-static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves, SolStream stream) {
+// at_a_time: blocks. Tiles of several heads have as many each as fill whole rounds of them, so that none has much less to do than others.
+static AttentionTiledParams brief_params(const SolAttention *a, int halves, int64_t at_a_time) {
   int rows = ATTENTION_BRIEF_ROWS * halves;
   int64_t span = brief_span(a, rows);
   AttentionTiledParams p = {
       .all = attention_params(a), .span = (int)span, .rows = (int)ops_ceil_div(a->queries, span)};
+  int64_t heads = p.rows * a->heads * a->batch, tiles = heads;
   p.all.pack = halves == 1 && p.rows == 1 ? heads_together(a, rows) : 1;
-  p.all.tiles = ops_ceil_div(p.rows * a->heads * a->batch, p.all.pack);
-  SolStatus status = make_maps(ctx, a, rows / p.all.pack, rows / p.all.pack, &p);
+  if (p.all.pack > 1) tiles = ops_ceil_div(heads, p.all.pack * at_a_time) * at_a_time;
+  p.all.tiles = tiles < heads ? tiles : heads;
+  p.each = p.all.tiles ? (int)(heads / p.all.tiles) : 0, p.more = (int)(heads - p.each * p.all.tiles);
+  return p;
+}
+
+static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves, SolStream stream) {
+  int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_BRIEF_BLOCKS(a->d, halves);
+  AttentionTiledParams p = brief_params(a, halves, at_a_time);
+  int box = ATTENTION_BRIEF_ROWS * halves / p.all.pack;
+  SolStatus status = make_maps(ctx, a, box, box, &p);
   if (status) return status;
   return launch_wgmma(ctx, kernel_for(a, halves == 1 ? BRIEF_WGMMA : BRIEF_OF_TWO), &p, p.all.tiles,
-                      (int64_t)ctx->sms * ATTENTION_BRIEF_BLOCKS(a->d, halves), ATTENTION_BRIEF_THREADS,
-                      stream);
+                      at_a_time, ATTENTION_BRIEF_THREADS, stream);
+}
+
+static SolStatus launch_odd(SolContext *ctx, const SolAttention *a, SolStream stream) {
+  int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_ODD_BLOCKS(a->d);
+  AttentionTiledParams p = brief_params(a, 1, at_a_time);
+  return launch_wgmma(ctx, kernel_for(a, BRIEF_ODD), &p, p.all.tiles, at_a_time,
+                      128 + ATTENTION_ODD_COPY_THREADS(a->d), stream);
 }
 
 static int64_t pair_slots(const SolAttention *a, int64_t rows) {
@@ -256,6 +280,7 @@ static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t row
   AttentionTiledParams p = {.all = attention_params(a),
                             .span = (int)rows,
                             .rows = 1,
+                            .each = 1,
                             .box = (int)rows,
                             .slots = (int)pair_slots(a, rows)};
   p.all.pack = 1, p.all.tiles = a->heads * a->batch;
@@ -268,7 +293,9 @@ static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t row
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
   int tiled = kernel_for(&a, TILED_WGMMA);
-  bool wgmma = ctx->cc >= 90 && can_tile(&a) && ops_has_kernel(ctx, &ops_attention, tiled);
+  bool has = ctx->cc >= 90 && can_count(&a) && ops_has_kernel(ctx, &ops_attention, tiled),
+       wgmma = has && can_tile(&a);
+  if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS)) return launch_odd(ctx, &a, stream);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);

@@ -5,17 +5,19 @@
 const char *const decode_kernels[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
   "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
-#define LATENT(kind, fp8)               "sol_decode_attention_latent_" #kind "_" #fp8,
-#define MANY(kind, fp8)                 "sol_decode_attention_many_" #kind "_" #fp8,
-#define FEW(kind)                       "sol_decode_attention_few_" #kind,
-#define WIDE(kind)                      "sol_decode_attention_wide_" #kind,
-#define RING(kind, fp8, d, keys, warps) "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
-#define COMBINE(v)                      "sol_decode_attention_combine_" #v,
+#define ALONE(kind, d, keys, warps, blocks) "sol_decode_attention_alone_" #kind "_" #d,
+#define LATENT(kind, fp8)                   "sol_decode_attention_latent_" #kind "_" #fp8,
+#define MANY(kind, fp8)                     "sol_decode_attention_many_" #kind "_" #fp8,
+#define FEW(kind)                           "sol_decode_attention_few_" #kind,
+#define WIDE(kind)                          "sol_decode_attention_wide_" #kind,
+#define RING(kind, fp8, d, keys, warps)     "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
+#define COMBINE(v)                          "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 const uint32_t decode_shared[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places) DECODE_HEADS_SHARED(tiles, d, warps, places),
+#define ALONE(kind, d, keys, warps, blocks)                     DECODE_ALONE_SHARED(d, warps),
 #define LATENT(kind, fp8)                                       DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
 #define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
 #define FEW(kind)                                               DECODE_FEW_SHARED,
@@ -29,22 +31,23 @@ typedef struct Variant {
   int kind, fp8; // kind 0: adds up the parts
   int64_t d, v_dim;
   int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
-  bool ring;
+  enum { WARPS_TOGETHER, WITH_RINGS, WARPS_ALONE } how;
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
-  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps), false},
+  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps), WARPS_TOGETHER},
+#define ALONE(kind, d, keys, warps, blocks) {kind, 0, d, d, 8, (warps)*32, blocks, keys, WARPS_ALONE},
 #define LATENT(kind, fp8)                                                                                    \
-  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64, false},
+  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64, WARPS_TOGETHER},
 #define MANY(kind, fp8)                                                                                      \
   {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS,         \
-   1,    64,  false},
-#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, false},
+   1,    64,  WARPS_TOGETHER},
+#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, WARPS_TOGETHER},
 #define WIDE(kind)                                                                                           \
-  {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, false}, // d 0: not by shape alone
+  {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, WARPS_TOGETHER}, // d 0: not by shape alone
 #define RING(kind, fp8, d, keys, warps)                                                                      \
-  {kind, fp8, d, d, 8, ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), true},
-#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, false},
+  {kind, fp8, d, d, 8, ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), WITH_RINGS},
+#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, WARPS_TOGETHER},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -60,6 +63,12 @@ static bool can_ring(SolContext *ctx, const SolDecodeAttention *a) {
          (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
 }
 
+// Whether each warp has items of its own: of so few heads that an item may be short beside its sums. Heads of 128 have rings, which are faster
+// where sequences are long.
+static bool is_alone(const SolDecodeAttention *a) {
+  return (a->d == 64 || a->d == 256) && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 2;
+}
+
 // Of the variants for the shape the first with room for all heads that share one of K, or else the last. MLA's of sm_90a
 // goes before the others.
 static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
@@ -68,10 +77,10 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
       few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
     return a->heads / a->kv_heads <= DECODE_ROWS && (uintptr_t)a->k_cache % 16 == 0 ? few : wide;
-  bool ring = can_ring(ctx, a);
+  int how = can_ring(ctx, a) ? WITH_RINGS : is_alone(a) ? WARPS_ALONE : WARPS_TOGETHER;
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
-    if (v->ring != ring || v->kind != kind || v->fp8 != fp8 || v->d != a->d ||
+    if ((int)v->how != how || v->kind != kind || v->fp8 != fp8 || v->d != a->d ||
         !ops_has_kernel(ctx, &ops_decode_attention, i))
       continue;
     last = i;
@@ -90,7 +99,7 @@ static int combining(int64_t v_dim) {
 // longest: 512 times), and from DECODE_PARTS parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
 // sequence's bits do not depend on the batch.
 typedef struct Lengths {
-  int64_t whole, part, most;
+  int64_t whole, part, most, many;
 } Lengths;
 
 static int64_t tokens_of(int64_t bytes, int64_t row) {
@@ -113,14 +122,19 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
   int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
-    return (Lengths){2 * tokens, tokens, tokens};
+    return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
+  }
+  if (is_alone(a)) {
+    int64_t bytes = 128 * a->v_dim * 4,
+            tokens = (bytes < DECODE_ALONE_BYTES ? DECODE_ALONE_BYTES : bytes) / row;
+    return (Lengths){tokens, tokens, tokens_of(most / 4, row), DECODE_ALONE_PARTS};
   }
   int64_t least = tokens_of(sums < low    ? low
                             : sums > most ? most
                                           : sums,
                             row),
           whole = tokens_of(2 * low, row);
-  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row)};
+  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row), DECODE_PARTS};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
@@ -129,7 +143,7 @@ static int64_t parts_of(const SolDecodeAttention *a) {
   int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length,
           most = ops_ceil_div(seen, x.most), least = ops_ceil_div(seen, x.part);
   if (seen <= x.whole) return seen > 0;
-  if (least > DECODE_PARTS) least = DECODE_PARTS;
+  if (least > x.many) least = x.many;
   return most > least ? most : least;
 }
 
@@ -177,6 +191,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
                         .whole = (int)lengths.whole,
                         .part = (int)lengths.part,
                         .part_most = (int)lengths.most,
+                        .many = (int)lengths.many,
                         .parts = (int)parts,
                         .step = v->step,
                         .hint = (int)(DECODE_HINT / row_bytes(a)),
@@ -231,9 +246,10 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
+  if (v->how == WARPS_ALONE) items = ops_ceil_div(items, v->threads / 32);
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
   DecodeRingParams ring = {.all = p};
-  if (v->ring) {
+  if (v->how == WITH_RINGS) {
     status = make_map(ctx, &a, a.k_cache, &ring.k);
     if (!status) status = make_map(ctx, &a, a.v_cache, &ring.v);
     if (status) return status;

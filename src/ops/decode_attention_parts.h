@@ -7,6 +7,7 @@
 
 enum {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places) DECODE_HEADS_##kind##_##fp8##_##d##_##tiles,
+#define ALONE(kind, d, keys, warps, blocks)                     DECODE_ALONE_##kind##_##d,
 #define LATENT(kind, fp8)                                       DECODE_LATENT_##kind##_##fp8,
 #define MANY(kind, fp8)                                         DECODE_MANY_##kind##_##fp8,
 #define FEW(kind)                                               DECODE_FEW_##kind,
