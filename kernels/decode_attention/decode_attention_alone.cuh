@@ -36,6 +36,12 @@ template <int KIND, int D, int KEYS, int WARPS> struct DecodeAlone {
     }
   }
 
+  // The workspace may begin at any float.
+  static __device__ __forceinline__ void store_sums(float *to, float4 f) {
+    if ((uintptr_t)to % 16 == 0) *(float4 *)to = f;
+    else to[0] = f.x, to[1] = f.y, to[2] = f.z, to[3] = f.w;
+  }
+
   // The only part of its sequence is finished; of more, the combining kernel does that.
   static __device__ __forceinline__ void store(const DecodeParams &p, const State &x, const int *item) {
     int lane = threadIdx.x % 32, b = item[0], parts = item[2];
@@ -53,7 +59,7 @@ template <int KIND, int D, int KEYS, int WARPS> struct DecodeAlone {
       for (int i = 0; i < Base::O_TILES; i += 2) {
         int column = i * 2 / V_EACH * V_EACH * 8 + lane / 4 * V_EACH + i * 2 % V_EACH;
         float4 f = {x.o[0][i][h], x.o[0][i][h + 2], x.o[0][i + 1][h], x.o[0][i + 1][h + 2]};
-        if (parts > 1) *(float4 *)&p.sums[part * D + column] = f;
+        if (parts > 1) store_sums(&p.sums[part * D + column], f);
         else {
           uint16_t *to = o + column;
           uint2 v = {narrow2(f.x * by, f.y * by, KIND), narrow2(f.z * by, f.w * by, KIND)};
