@@ -75,7 +75,7 @@ typedef struct AuditInst { // a PTX instruction that was executed
   const char *inlined;   // positions from the kernel to the function inlined here: "k.cu:9 > a.h:3"; "": none
   uint64_t base;         // identifies the base register or symbol of its address; 0: none
   int64_t offset;        // bytes from the base
-  double flops;          // tensor instructions: of one execution, or of one of counts.turns, in units of the fp16 rate
+  double flops;          // tensor instructions: of one execution, or turn, in units of the fp16 rate
   SolEmuCounts counts;   // of all launches
   SolEmuPattern pattern; // of all launches
   uint32_t ptx_line;     // of the PTX text

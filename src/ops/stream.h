@@ -20,8 +20,7 @@ static inline bool stream_shape(const SolContext *ctx, int64_t rows, int in, int
   s->slot_bytes = (int32_t)((s->parts.length * in + 16 + s->room_bytes + 127) / 128 * 128);
   int64_t slots = STREAM_SHARED / s->slot_bytes;
   s->slots = (int32_t)(slots < STREAM_SLOTS ? slots : STREAM_SLOTS);
-  if (s->slots < ops_ceil_div(parts, blocks) + 2 )
-    return false;
+  if (s->slots < ops_ceil_div(parts, blocks) + 2) return false;
   l->block = (uint32_t)(STREAM_THREADS - 32 * (STREAM_SLOTS - s->slots));
   l->grid[0] = (uint32_t)(rows * parts < blocks ? rows * parts : blocks);
   l->shared = (uint32_t)(s->slots * s->slot_bytes);

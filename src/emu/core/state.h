@@ -139,7 +139,7 @@ typedef struct EmuProgram {
   uint64_t local_bytes; // local memory that a thread starts with
   uint64_t shared_static;
   bool polls;                 // blocks may wait for others: what they count then depends on when they run
-  bool pairs;                 // has instructions of cta_group::2: addresses of shared variables hold the block's rank
+  bool pairs;                 // has cta_group::2: addresses of shared variables hold the rank
   bool dynamic_calls;         // indirect or recursive: the depth of the stack is not known
   bool brief;                 // its last launch was over before another worker would have been awake
   struct EmuStatics *statics; // of observe.h; NULL until a launch is observed
