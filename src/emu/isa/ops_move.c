@@ -2,6 +2,7 @@
 #include "base/heap.h"
 #include "emu/core/hooks.h"
 #include "emu/core/lower.h"
+#include "emu/isa/bulk.h"
 
 // ---- mov ----
 
@@ -13,8 +14,8 @@ EMU_OPX(mov_64_32, uint64_t, uint32_t, uint32_t, uint32_t, a[l])
 EMU_OPX(mov_32_64, uint32_t, uint64_t, uint64_t, uint64_t, a[l])
 EMU_OP1(mov_local, uint64_t, uint64_t, a[l] + x->frame->local_base)
 EMU_OP1(mov_local_32, uint32_t, uint32_t, a[l] + (uint32_t)x->frame->local_base)
-EMU_OP1(mov_shared, uint64_t, uint64_t, a[l] + ((uint64_t)(EMU_RANKED + x->block->rank) << EMU_RANK_SHIFT))
-EMU_OP1(mov_shared_32, uint32_t, uint32_t, a[l] + ((EMU_RANKED + x->block->rank) << EMU_RANK_SHIFT))
+EMU_OP1(mov_shared, uint64_t, uint64_t, bulk_in_rank(a[l], x->block->rank))
+EMU_OP1(mov_shared_32, uint32_t, uint32_t, (uint32_t)bulk_in_rank(a[l], x->block->rank))
 
 static void mov_128(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   uint8_t *d = emu_at(x, i->d);
@@ -187,8 +188,7 @@ static uint64_t window_of(int space) {
 
 EMU_OP1(to_generic, uint64_t, uint64_t, a[l] + (uint64_t)i->offset)
 EMU_OP1(from_generic, uint64_t, uint64_t, a[l] - (uint64_t)i->offset)
-EMU_OP1(ranked_generic, uint64_t, uint64_t,
-        a[l] + (uint64_t)i->offset + ((uint64_t)(EMU_RANKED + x->block->rank) << EMU_RANK_SHIFT))
+EMU_OP1(ranked_generic, uint64_t, uint64_t, (uint64_t)i->offset + bulk_in_rank(a[l], x->block->rank))
 EMU_OP1(local_generic, uint64_t, uint64_t, a[l] + (uint64_t)i->offset + x->frame->local_base)
 
 static void is_space(EmuCtx *x, const EmuInst *i, uint32_t mask) {
@@ -216,8 +216,7 @@ static void map_rank(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   for (; mask; mask &= mask - 1) {
     int l = emu_first(mask);
     uint64_t a = i->abytes == 8 ? EMU_IN(uint64_t, i->a)[l] : EMU_IN(uint32_t, i->a)[l];
-    uint64_t to = window + ((a - window) & ((1u << EMU_RANK_SHIFT) - 1)) +
-                  ((uint64_t)(EMU_RANKED + rank[l] % EMU_MAX_RANKS) << EMU_RANK_SHIFT);
+    uint64_t to = window + bulk_in_rank(a - window, rank[l] % EMU_MAX_RANKS);
     if (rank[l] >= x->block->unit->count)
       emu_find(x, i, 1u << l, SOL_EMU_BAD_USE, a, 0, "rank %u in a cluster of %u blocks", rank[l],
                x->block->unit->count);
