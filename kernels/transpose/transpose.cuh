@@ -16,6 +16,7 @@
 #ifndef SOL_KERNELS_TRANSPOSE_CUH
 #define SOL_KERNELS_TRANSPOSE_CUH
 
+#include "elementwise.cuh"
 #include "funnel.cuh"
 #include "transpose.h"
 
@@ -95,6 +96,33 @@ INLINE Vec transpose_column(int size, int rows, const Vec *v, int j) {
   return out;
 }
 
+// The columns of a thread's rows v, 16 bytes each, to the columns of the tile, of which the first is at `to`.
+INLINE void transpose_columns_to(TransposeShape s, const Vec (&v)[16], char *to) {
+#pragma unroll
+  for (int j = 0; j < 16 / s.size; j++) {
+    Vec out = transpose_column(s.size, s.rows, v, j);
+    char *there = to + j * (s.tall * s.size);
+    int bytes = s.rows * s.size;
+    if (bytes == 4) *(uint32_t *)there = out.u[0];
+    if (bytes == 8) *(uint2 *)there = make_uint2(out.u[0], out.u[1]);
+    if (bytes == 16) *(uint4 *)there = out.v;
+  }
+}
+
+// Stores the 16 bytes that begin `shift` bytes into a, the tile's rows from `first` on; of those only rows from low to high.
+INLINE void transpose_store_cut(char *to, Vec &a, const Vec &b, uint32_t shift, int first, int low, int high, int size) {
+  uint32_t w[8] = {a.u[0], a.u[1], a.u[2], a.u[3], b.u[0], b.u[1], b.u[2], b.u[3]};
+  cut_words(w, 4, shift);
+  a.v = make_uint4(w[0], w[1], w[2], w[3]);
+  if (first >= low && first + 16 / size <= high) {
+    *(uint4 *)to = a.v;
+  } else {
+#pragma unroll
+    for (int i = 0; i < 16 / size; i++)
+      if (first + i >= low && first + i < high) move_one(to + i * size, a.b + i * size, size);
+  }
+}
+
 // 16 bytes of y's row at `to`, of which the first `left` elements are inside.
 INLINE void transpose_store(char *to, Vec v, int size, int64_t left) {
   if (left >= 16 / size) *(uint4 *)to = v.v;
@@ -136,15 +164,7 @@ INLINE void transpose_in(TransposeShape s, const TransposeParams *p, TransposePl
     }
   }
   char *to = tile + c * per * (s.tall * s.size) + ((r / per ^ c % turn) << 4) + r % per * s.size;
-#pragma unroll
-  for (int j = 0; j < per; j++) {
-    Vec out = transpose_column(s.size, s.rows, v, j);
-    char *there = to + j * (s.tall * s.size);
-    int bytes = s.rows * s.size;
-    if (bytes == 4) *(uint32_t *)there = out.u[0];
-    if (bytes == 8) *(uint2 *)there = make_uint2(out.u[0], out.u[1]);
-    if (bytes == 16) *(uint4 *)there = out.v;
-  }
+  transpose_columns_to(s, v, to);
 }
 
 INLINE void transpose_out(TransposeShape s, const TransposeParams *p, TransposePlace at, const char *tile) {

@@ -8,7 +8,6 @@
 #ifndef SOL_KERNELS_TRANSPOSE_CHUNKS_CUH
 #define SOL_KERNELS_TRANSPOSE_CHUNKS_CUH
 
-#include "elementwise.cuh"
 #include "transpose.cuh"
 
 // Of a column in shared memory, in bytes; columns before and after the tile's take what a row's first and last chunk have beyond them.
@@ -63,17 +62,7 @@ INLINE void chunks_out(TransposeShape s, const TransposeParams *p, TransposePlac
     Vec a, b;
     a.v = *(const uint4 *)(tile + (place & -16));
     b.v = *(const uint4 *)(tile + (place & -16) + 16);
-    uint32_t w[8] = {a.u[0], a.u[1], a.u[2], a.u[3], b.u[0], b.u[1], b.u[2], b.u[3]};
-    cut_words(w, 4, (uint32_t)(place & 15));
-    a.v = make_uint4(w[0], w[1], w[2], w[3]);
-    char *to = row + (first - slack) * s.size;
-    if (first >= low && first + per <= high) {
-      *(uint4 *)to = a.v;
-    } else {
-#pragma unroll
-      for (int i = 0; i < per; i++)
-        if (first + i >= low && first + i < high) move_one(to + i * s.size, a.b + i * s.size, s.size);
-    }
+    transpose_store_cut(row + (first - slack) * s.size, a, b, (uint32_t)(place & 15), first, low, high, s.size);
   }
 }
 

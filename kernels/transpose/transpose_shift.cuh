@@ -4,7 +4,6 @@
 #ifndef SOL_KERNELS_TRANSPOSE_SHIFT_CUH
 #define SOL_KERNELS_TRANSPOSE_SHIFT_CUH
 
-#include "elementwise.cuh"
 #include "transpose.cuh"
 
 INLINE void shift_in(TransposeShape s, const TransposeParams *p, TransposePlace at, int slack, int low, int high, char *tile) {
@@ -27,15 +26,7 @@ INLINE void shift_in(TransposeShape s, const TransposeParams *p, TransposePlace 
     }
   }
   char *to = tile + c * per * (s.tall * s.size) + ((r / per ^ c % turn) << 4) + r % per * s.size;
-#pragma unroll
-  for (int j = 0; j < per; j++) {
-    Vec out = transpose_column(s.size, s.rows, v, j);
-    char *there = to + j * (s.tall * s.size);
-    int bytes = s.rows * s.size;
-    if (bytes == 4) *(uint32_t *)there = out.u[0];
-    if (bytes == 8) *(uint2 *)there = make_uint2(out.u[0], out.u[1]);
-    if (bytes == 16) *(uint4 *)there = out.v;
-  }
+  transpose_columns_to(s, v, to);
 }
 
 INLINE void shift_out(TransposeShape s, const TransposeParams *p, TransposePlace at, int slack, int low, int high, const char *tile) {
@@ -52,17 +43,7 @@ INLINE void shift_out(TransposeShape s, const TransposeParams *p, TransposePlace
     Vec a, b;
     a.v = *(const uint4 *)(column + ((group ^ swap) << 4));
     b.v = *(const uint4 *)(column + ((min(group + 1, groups - 1) ^ swap) << 4));
-    uint32_t w[8] = {a.u[0], a.u[1], a.u[2], a.u[3], b.u[0], b.u[1], b.u[2], b.u[3]};
-    cut_words(w, 4, (uint32_t)(first % per * s.size));
-    a.v = make_uint4(w[0], w[1], w[2], w[3]);
-    char *to = row + (first - slack) * s.size;
-    if (first >= low && first + per <= high) {
-      *(uint4 *)to = a.v;
-    } else {
-#pragma unroll
-      for (int i = 0; i < per; i++)
-        if (first + i >= low && first + i < high) move_one(to + i * s.size, a.b + i * s.size, s.size);
-    }
+    transpose_store_cut(row + (first - slack) * s.size, a, b, (uint32_t)(first % per * s.size), first, low, high, s.size);
   }
 }
 
