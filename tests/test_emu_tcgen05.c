@@ -515,7 +515,7 @@ TEST(wrong_uses_are_found) {
 TEST(what_is_not_emulated_is_named_at_load) {
   static const char *const lines[] = {
       "tcgen05.mma.ws.cta_group::1.kind::f16 [%tm], %da, %db, %i, %adds;\n",
-      "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%tm], %da, %db, %i, [%tm], [%tm], %adds;\n",
+      "tcgen05.mma.sp.cta_group::1.kind::f16 [%tm], %da, %db, [%tm], %i, %adds;\n",
       "tcgen05.shift.cta_group::1.down [%tm];\n"};
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
     Ran r = run_lines(lines[i]);

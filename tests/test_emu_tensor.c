@@ -109,12 +109,10 @@ static uint8_t filled(uint32_t byte) { // what the kernel filled shared memory w
 
 // The byte of the box's place in shared memory at which element e (of its own packed order) starts.
 static uint32_t in_shared(const SolTensorMap *m, uint64_t e, uint32_t size) {
-  uint32_t byte = (uint32_t)(e * size), address = BOX_AT + byte, chunk = address / 16 % 8,
-           line = address / 128 % 8;
-  uint32_t mask = m->swizzle == SOL_TENSOR_SWIZZLE_128B  ? 7
-                  : m->swizzle == SOL_TENSOR_SWIZZLE_64B ? 3
-                                                         : m->swizzle;
-  return address / 128 * 128 + (chunk ^ (line & mask)) * 16 + address % 16 - BOX_AT;
+  static const uint32_t chunks[] = {16, 16, 16, 16, 32, 0, 64}, masks[] = {0, 1, 3, 7, 3, 0, 1}; // by swizzle
+  uint32_t address = BOX_AT + (uint32_t)(e * size), chunk = chunks[m->swizzle], line = address / 128 % 8;
+  return address / 128 * 128 + (address % 128 / chunk ^ (line & masks[m->swizzle])) * chunk +
+         address % chunk - BOX_AT;
 }
 
 static uint64_t elements_of(const SolTensorMap *m) {
@@ -167,8 +165,10 @@ static uint32_t below(uint64_t *random, uint32_t n) {
 
 static SolTensorMap draw_map(uint64_t *random, uint32_t rank) {
   static const uint8_t types[] = {SOL_TENSOR_U8, SOL_TENSOR_BF16, SOL_TENSOR_F32, SOL_TENSOR_F64};
-  SolTensorMap m = {.rank = rank, .type = types[below(random, 4)], .swizzle = (uint8_t)below(random, 4)};
-  uint32_t size = sol_tensor_type_bytes(m.type), span = m.swizzle ? 16u << m.swizzle : 128;
+  static const uint8_t swizzles[] = {
+      0, 1, 2, 3, SOL_TENSOR_SWIZZLE_128B_ATOM_32B, SOL_TENSOR_SWIZZLE_128B_ATOM_64B};
+  SolTensorMap m = {.rank = rank, .type = types[below(random, 4)], .swizzle = swizzles[below(random, 6)]};
+  uint32_t size = sol_tensor_type_bytes(m.type), span = m.swizzle && m.swizzle < 3 ? 16u << m.swizzle : 128;
   m.nan_fill = m.type >= SOL_TENSOR_F16 && below(random, 2);
   m.base = 16 * below(random, 4);
   m.box[0] = (1 + below(random, span / 16)) * 16 / size;
@@ -211,6 +211,39 @@ TEST(loads_of_any_box) {
     if (!CHECK_MSG(!why, "map %d: %s", k, why)) continue;
     Ran r = run_job(&j);
     if (body_ok(&r, body)) CHECK_MSG(!wrong_after_load(&j, tensor), "box %d of rank %u", k, j.map.rank);
+  }
+}
+
+// 128 elements of rows 2 to 4, from 128 on: with gaps each 16 of them begin 16 bytes further on.
+TEST(elements_of_less_than_a_byte) {
+  static const uint8_t types[] = {SOL_TENSOR_U4, SOL_TENSOR_U4_SPREAD, SOL_TENSOR_U6_SPREAD};
+  for (int k = 0; k < 6; k++) {
+    uint8_t type = types[k / 2];
+    uint32_t bits = sol_tensor_type_bits(type), group = bits * 2, pitch = 256 * bits / 8 + 32;
+    uint32_t apart = type == SOL_TENSOR_U4 ? group : 16;
+    bool swizzled = k % 2 && type != SOL_TENSOR_U4;
+    Job j = {.map = {.type = type,
+                     .rank = 2,
+                     .dims = {256, 6, 1, 1, 1},
+                     .strides = {1, pitch},
+                     .box = {128, 3, 1, 1, 1},
+                     .steps = {1, 1, 1, 1, 1}},
+             .at = {128, 2, 0, 0, 0}};
+    if (swizzled) j.map.swizzle = SOL_TENSOR_SWIZZLE_128B;
+    j.body = EXPECT
+        "@%one cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [%box], [%map, {%at0,%at1}], "
+        "[%bar];\n" AWAIT("0");
+    for (uint32_t i = 0; i < TENSOR; i++) tensor[i] = (uint8_t)(i * 37 + i / 251);
+    Ran r = run_job(&j);
+    if (!body_ok(&r, "narrow")) continue;
+    int wrong = 0;
+    for (uint32_t row = 0; row < 3; row++)
+      for (uint32_t g = 0; g < 8; g++) {
+        const uint8_t *from = tensor + (row + 2) * pitch + (8 + g) * group;
+        uint32_t to = row * 8 * apart + (swizzled ? g ^ row : g) * apart;
+        wrong += memcmp(shared_out + to, from, group) != 0;
+      }
+    CHECK_MSG(!wrong, "type %d, swizzle %d: %d groups are wrong", type, j.map.swizzle, wrong);
   }
 }
 
@@ -561,7 +594,9 @@ TEST(packing_keeps_what_it_says) {
   for (int k = 0; k < 50; k++) {
     SolTensorMap m = draw_map(&random, 1 + (uint32_t)k % 5), back;
     uint8_t bytes[SOL_TENSOR_MAP_BYTES];
+    m.base |= UINT64_C(0xfffffffff0000); // every bit of it
     sol_tensor_map_pack(&m, bytes);
+    bytes[10] &= 0xdf; // as CUTLASS does for small tensors: bit 21 of the second word
     CHECK(sol_tensor_map_unpack(bytes, &back) && !sol_tensor_map_problem(&back));
     CHECK(back.base == m.base && back.rank == m.rank && back.swizzle == m.swizzle &&
           back.nan_fill == m.nan_fill);
@@ -580,11 +615,12 @@ TEST(problems_are_named) {
     const char *got = sol_tensor_map_problem(&m);                                                            \
     CHECK_MSG(got &&strstr(got, why), "%s: %s", #change, got ? got : "nothing");                             \
   } while (0)
-  BAD(m.type = 13, "data type");
+  BAD(m.type = SOL_TENSOR_TYPES, "data type");
   BAD(m.rank = 0, "rank");
   BAD(m.rank = 6, "rank");
   BAD(m.interleave = 1, "interleaved");
-  BAD(m.swizzle = 4, "swizzle");
+  BAD(m.swizzle = SOL_TENSOR_SWIZZLE_128B_ATOM_32B_FLIP_8B, "swizzle");
+  BAD(m.swizzle = SOL_TENSOR_SWIZZLES, "swizzle");
   BAD(m.base = 8, "address");
   BAD(m.dims[1] = 0, "dimension");
   BAD(m.box[1] = 257, "box");
@@ -594,6 +630,10 @@ TEST(problems_are_named) {
   BAD(m.strides[1] = UINT64_C(1) << 40, "stride");
   BAD(m.swizzle = SOL_TENSOR_SWIZZLE_64B, "longer than its swizzle");
   BAD((m.type = SOL_TENSOR_U16, m.nan_fill = true), "NaN");
+  BAD((m.type = SOL_TENSOR_U4, m.dims[0] = 33), "odd number");
+  BAD((m.type = SOL_TENSOR_U4_SPREAD, m.dims[0] = 64), "multiple of 128");
+  BAD((m.type = SOL_TENSOR_U6_SPREAD, m.dims[0] = m.box[0] = 128, m.swizzle = SOL_TENSOR_SWIZZLE_64B),
+      "swizzle");
 }
 
 // The map is copied to shared memory, changed there and used from global memory.

@@ -51,9 +51,10 @@ static void words_of_kind(const char *kind, Words *out) {
 }
 
 static bool is_kind(const char *word) {
-  static const char *const kinds[] = {
-      "t1",   "t2", "t3",   "t4",  "space", "space2", "layout", "layout2",  "evict2", "evict3", "rnd",  "cmp",
-      "bool", "fn", "edge", "sem", "scope", "cop",    "evict1", "prefetch", "geom",   "vec",    "shape"};
+  static const char *const kinds[] = {"t1",     "t2",       "t3",     "t4",     "space", "space2",
+                                      "layout", "layout2",  "evict2", "evict3", "rnd",   "cmp",
+                                      "bool",   "fn",       "edge",   "sem",    "scope", "cop",
+                                      "evict1", "prefetch", "geom",   "vec",    "shape", "scale"};
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
     if (!strcmp(word, kinds[i])) return true;
   return false;
@@ -84,13 +85,13 @@ static int field_of(const PtxCode *c, const char *kind) {
   const struct {
     const char *kind;
     int value;
-  } fields[] = {{"t1", c->type[0]},    {"t2", c->type[1]},        {"t3", c->type[2]},
-                {"t4", c->type[3]},    {"space", c->space},       {"space2", c->space2},
-                {"layout", c->layout}, {"layout2", c->layout2},   {"evict1", c->evict1},
-                {"evict2", c->evict2}, {"evict3", c->evict3},     {"rnd", c->rnd},
-                {"cmp", c->cmp},       {"bool", c->bool_op},      {"fn", c->fn},
-                {"edge", c->edge},     {"sem", c->sem},           {"scope", c->scope},
-                {"cop", c->cop},       {"prefetch", c->prefetch}, {"geom", c->geom}};
+  } fields[] = {
+      {"t1", c->type[0]},    {"t2", c->type[1]},    {"t3", c->type[2]},    {"t4", c->type[3]},
+      {"space", c->space},   {"space2", c->space2}, {"layout", c->layout}, {"layout2", c->layout2},
+      {"evict1", c->evict1}, {"evict2", c->evict2}, {"evict3", c->evict3}, {"rnd", c->rnd},
+      {"cmp", c->cmp},       {"bool", c->bool_op},  {"fn", c->fn},         {"edge", c->edge},
+      {"sem", c->sem},       {"scope", c->scope},   {"cop", c->cop},       {"prefetch", c->prefetch},
+      {"geom", c->geom},     {"scale", c->scale}};
   for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
     if (!strcmp(kind, fields[i].kind)) return fields[i].value;
   return -1;
@@ -183,7 +184,7 @@ static void put(Line *l, const char *text) {
 
 static bool in_tensor_memory(int op) {
   return op == PTX_OP_TCGEN05_LD || op == PTX_OP_TCGEN05_ST || op == PTX_OP_TCGEN05_CP ||
-         op == PTX_OP_TCGEN05_MMA;
+         op == PTX_OP_TCGEN05_MMA || op == PTX_OP_TCGEN05_MMA_SCALED;
 }
 
 static void put_address(Line *l, const char *word) {

@@ -123,7 +123,7 @@ static SolEmuKind kind_of(const PtxCode *code, const SolEmuCounts *c) {
 
 // FLOPs of one matrix instruction, as many as fp16 would take in the same time.
 static double tensor_flops(const PtxCode *code) {
-  if (code->op == PTX_OP_TCGEN05_MMA)
+  if (code->op == PTX_OP_TCGEN05_MMA || code->op == PTX_OP_TCGEN05_MMA_SCALED)
     return 2.0 * 16 * 8 * 16; // of 16 rows by 8 columns, by 32 bytes of k: of every type alike
   double flops = 2.0 * code->m * code->n * code->k;
   if (code->op == PTX_OP_WGMMA) flops /= 4;    // of one of four warps

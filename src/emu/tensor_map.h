@@ -27,6 +27,9 @@ typedef enum SolTensorType { // numbered as CUtensorMapDataType
   SOL_TENSOR_F32_FTZ,
   SOL_TENSOR_TF32,
   SOL_TENSOR_TF32_FTZ,
+  SOL_TENSOR_U4,        // without gaps, on both sides
+  SOL_TENSOR_U4_SPREAD, // in shared memory 16 of them at the start of 16 bytes
+  SOL_TENSOR_U6_SPREAD, // likewise
   SOL_TENSOR_TYPES
 } SolTensorType;
 
@@ -35,6 +38,9 @@ typedef enum SolTensorSwizzle { // as CUtensorMapSwizzle
   SOL_TENSOR_SWIZZLE_32B,
   SOL_TENSOR_SWIZZLE_64B,
   SOL_TENSOR_SWIZZLE_128B,
+  SOL_TENSOR_SWIZZLE_128B_ATOM_32B,
+  SOL_TENSOR_SWIZZLE_128B_ATOM_32B_FLIP_8B, // not supported
+  SOL_TENSOR_SWIZZLE_128B_ATOM_64B,
   SOL_TENSOR_SWIZZLES
 } SolTensorSwizzle;
 
@@ -55,17 +61,22 @@ typedef struct SolTensorMap {
   int16_t lower[SOL_TENSOR_DIMS - 2], upper[SOL_TENSOR_DIMS - 2];
 } SolTensorMap;
 
-uint32_t sol_tensor_type_bytes(unsigned type); // 0: no such type
+uint32_t sol_tensor_type_bytes(unsigned type); // 0: no such type; 1: less than a byte, too
+uint32_t sol_tensor_type_bits(unsigned type);
+// Whether 16 elements have 16 bytes in shared memory, whatever they have in the tensor.
+bool sol_tensor_is_spread(const SolTensorMap *map);
 // Why copies cannot use it; NULL: they can.
 const char *sol_tensor_map_problem(const SolTensorMap *map);
 void sol_tensor_map_pack(const SolTensorMap *map, uint8_t out[SOL_TENSOR_MAP_BYTES]);
 // False: the bytes are not a tensor map. What they say is not checked.
 bool sol_tensor_map_unpack(const uint8_t bytes[SOL_TENSOR_MAP_BYTES], SolTensorMap *out);
 
-// Elements along a dimension that a copy moves, and bytes of the box in shared memory.
+// Elements along a dimension that a copy moves; bytes of a row of the box in shared memory; bytes of the box that an mbarrier
+// counts, which are those without gaps.
 uint32_t sol_tensor_count(const SolTensorMap *map, uint32_t dim);
+uint32_t sol_tensor_row_bytes(const SolTensorMap *map);
 uint64_t sol_tensor_box_bytes(const SolTensorMap *map);
-// The 16-byte pieces of shared memory that swizzling exchanges: address bits 4-6 are xored with bits 7-9 under this.
-uint32_t sol_tensor_pattern(const SolTensorMap *map);
+// Where swizzling puts the 16 bytes of this address of shared memory.
+uint32_t sol_tensor_swizzled(const SolTensorMap *map, uint32_t address);
 
 #endif

@@ -49,7 +49,7 @@ static const Field fields[] = {
     FIELD("scope", "SCOPE", scope, 0),    FIELD("cop", "COP", cop, 0),
     FIELD("evict1", "EVICT1", evict1, 0), FIELD("prefetch", "PREFETCH", prefetch, 0),
     FIELD("geom", "GEOM", geom, 0),       FIELD("vec", "VEC", vec, 0),
-    FIELD("shape", "SHAPE", m, 0),
+    FIELD("shape", "SHAPE", m, 0),        FIELD("scale", "SCALE", scale, 0),
 };
 
 typedef struct Modifier {

@@ -77,6 +77,7 @@ enum PtxWord {
 #define PTX_FIRST_CMP            PTX_AT_CMP_EQ
 #define PTX_FIRST_BOOL           PTX_AT_BOOL_AND
 #define PTX_FIRST_FN             PTX_AT_FN_LO
+#define PTX_FIRST_SCALE          PTX_AT_SCALE_VEC_1X
 #define PTX_FIRST_EDGE           PTX_AT_EDGE_WRAP
 #define PTX_FIRST_SPACE          PTX_AT_SPACE_GLOBAL
 #define PTX_FIRST_SEM            PTX_AT_SEM_RELAXED
@@ -109,7 +110,7 @@ typedef struct PtxCode {
   uint64_t flags;   // PTX_HAS
   uint16_t op;      // PtxOp
   uint8_t type[4];  // PtxType t1 to t4; mma: D, A, B, C
-  uint8_t rnd, cmp, bool_op, fn, edge;
+  uint8_t rnd, cmp, bool_op, fn, edge, scale;
   uint8_t space, space2; // PTX_SPACE_...; 0: generic, or the opcode has none
   uint8_t sem, scope, cop, evict1, evict2, evict3, prefetch;
   uint8_t vec; // elements of a vector operand: 1, 2, 4, 8

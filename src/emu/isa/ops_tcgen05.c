@@ -8,21 +8,14 @@
 //
 // Of cta_group::2 two blocks of a cluster, whose ranks differ in the lowest bit, make one product: each has half of A's and
 // of D's rows and half of B's columns, at the same places of its own memory.
+//
+// Products of elements of 4 and 6 bits, and those with scales for blocks of k, are in tcgen05_narrow.c.
 #include "emu/core/async.h"
 #include "emu/core/lower.h"
 #include "emu/isa/bulk.h"
-#include "emu/isa/smem_tile.h"
-#include "emu/isa/tmem.h"
+#include "emu/isa/tcgen05.h"
 
-enum {
-  K_BYTES = 32, // of A and B, in every product
-  PAIR = 2,     // blocks
-  A_REGS = 4,
-  B_REGS = 2,
-  ROW_TILES = TMEM_LANES / 16,
-  LANE_WORDS = TMEM_LANES / 32,
-  COPY_ROW_PIECES = 2
-};
+enum { A_REGS = 4, B_REGS = 2, ROW_TILES = TMEM_LANES / 16, COPY_ROW_PIECES = 2 };
 
 // ---- blocks ----
 
@@ -54,15 +47,6 @@ static bool matrix_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t descr
   return true;
 }
 
-typedef struct Shape {
-  NumMmaPlan num; // of m16n8
-  uint32_t m, n;
-  uint32_t blocks, rows; // rows: of a block
-  bool folded;           // the right half of 64 rows is in the lanes from 64 on
-  bool a_turned, b_turned;
-  uint32_t a_sign, b_sign; // xored into the registers of what is negated
-} Shape;
-
 // -1: none that is emulated.
 static int element_of(int kind, uint32_t code) {
   switch (kind) {
@@ -81,23 +65,18 @@ static uint32_t sign_bits(int element) {
   return element == NUM_ELEMENT_TF32 ? 0x80000000 : element <= NUM_ELEMENT_BF16 ? 0x80008000 : 0x80808080;
 }
 
-static bool has_shape(const Shape *s) {
+static bool has_shape(const Shape *s, bool scaled) {
   if (!s->n || s->n > 256) return false;
-  if (s->blocks == PAIR) return (s->m == 128 || s->m == 256) && s->n % 32 == 0;
-  return s->m == 64 ? s->n % 8 == 0 : s->m == 128 && s->n % 16 == 0;
+  if (s->blocks == PAIR) return (s->m == 128 || s->m == 256) && s->n % (scaled ? 16 : 32) == 0;
+  return s->m == 64 ? s->n % 8 == 0 && !scaled : s->m == 128 && s->n % (scaled ? 8 : 16) == 0;
 }
 
-static bool shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t d, uint32_t blocks, Shape *s) {
+// Types, and what the arithmetic needs of them.
+static bool plan_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t d, Shape *s) {
   int a = element_of(i->fn, d >> 7 & 7), b = element_of(i->fn, d >> 10 & 7), sum = sum_of(d >> 4 & 3);
   bool ints = i->fn == PTX_FN_KIND_I8, words = a == NUM_ELEMENT_F16 || a == NUM_ELEMENT_BF16;
-  *s = (Shape){
-      .m = (d >> 24 & 31) * 16, .n = (d >> 17 & 63) * 8, .a_turned = d >> 15 & 1, .b_turned = d >> 16 & 1};
-  s->blocks = blocks, s->rows = s->m / blocks, s->folded = blocks == PAIR && s->rows == 64;
-  if (d & 4) return emu_misuse(x, i, mask, "a sparse product is not emulated");
   if (a < 0 || b < 0 || sum < 0 || ints != (sum == NUM_ELEMENT_S32))
     return emu_misuse(x, i, mask, "the instruction descriptor 0x%x has types that are not emulated", d);
-  if (!has_shape(s))
-    return emu_misuse(x, i, mask, "the instruction descriptor 0x%x: M is %u and N %u", d, s->m, s->n);
   if ((s->a_turned || s->b_turned) && !words)
     return emu_misuse(x, i, mask, "transposed operands of other than 16 bits are not emulated");
   NumMma num = {
@@ -111,51 +90,44 @@ static bool shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t d, uin
   return true;
 }
 
-// ---- products ----
-
-typedef struct Tcgen05 { // of tcgen05.mma
-  EmuAddress d, a;       // in tensor memory
-  bool a_in_tmem, masks, pair;
-  EmuLoc off[PAIR * LANE_WORDS]; // lanes whose sums stay as they are
-} Tcgen05;
-
-typedef struct Product {
-  uint64_t a, b;
-  uint32_t d, a_tmem, descriptor, off[PAIR][LANE_WORDS];
-  bool adds;
-} Product;
-
-// 64 rows of one block lie in the first 16 lanes of each quarter.
-static uint32_t lane_of(const Shape *s, uint32_t row) {
-  return s->m == 64 ? row / 16 * 32 + row % 16 : row;
+static bool shape_of(EmuCtx *x, const EmuInst *i, uint32_t mask, uint32_t d, uint32_t blocks, Shape *s) {
+  bool scaled = ((const Tcgen05 *)i->more)->blocks != 0;
+  *s = (Shape){
+      .m = (d >> 24 & 31) * 16, .n = (d >> 17 & 63) * 8, .a_turned = d >> 15 & 1, .b_turned = d >> 16 & 1};
+  s->blocks = blocks, s->rows = s->m / blocks, s->folded = blocks == PAIR && s->rows == 64;
+  s->narrow = scaled || (i->fn == PTX_FN_KIND_F8F6F4 && ((d >> 7 & 7) > 1 || (d >> 10 & 7) > 1));
+  if (d & 4) return emu_misuse(x, i, mask, "a sparse product is not emulated");
+  if (!(s->narrow ? narrow_shape(x, i, mask, d, s) : plan_of(x, i, mask, d, s))) return false;
+  if (!has_shape(s, scaled))
+    return emu_misuse(x, i, mask, "the instruction descriptor 0x%x: M is %u and N %u", d, s->m, s->n);
+  return true;
 }
 
-static void tile_from_tmem(const EmuTmem *t, const Shape *s, uint32_t address, uint32_t row, Tile tile) {
+// ---- products ----
+
+void tcgen05_tmem_tile(const EmuTmem *t, const Shape *s, uint32_t address, uint32_t row, Tile tile) {
   for (uint32_t r = 0; r < TILE_ROWS; r++)
     for (uint32_t k = 0; k < K_BYTES / 4; k++)
-      memcpy(tile[r] + k * 4, &t->cell[(address & 0xffff) + k][lane_of(s, row + r)], 4);
+      memcpy(tile[r] + k * 4, &t->cell[(address & 0xffff) + k][tcgen05_lane(s, row + r)], 4);
 }
 
 typedef uint32_t RowTile[A_REGS][EMU_LANES];
 
 static bool read_a(EmuCtx *x, const EmuInst *i, uint32_t mask, const Product *p, const Shape *s,
-                   const EmuBlock *block, RowTile to[]) {
+                   const EmuBlock *block, const SmemMatrix *m, RowTile to[]) {
   const Tcgen05 *op = i->more;
   uint16_t at[A_REGS][EMU_LANES];
-  SmemMatrix m = {0};
-  const EmuTmem *t = NULL;
+  const EmuTmem *t = op->a_in_tmem ? tmem_columns(x, i, mask, block, p->a_tmem, K_BYTES / 4) : NULL;
+  if (op->a_in_tmem && !t) return false;
   tile_places(&s->num.a, A_REGS, false, at);
-  if (op->a_in_tmem ? !(t = tmem_columns(x, i, mask, block, p->a_tmem, K_BYTES / 4))
-                    : !matrix_of(x, i, mask, p->a, s->a_turned, block, &m))
-    return false;
   for (uint32_t tile = 0; tile < s->rows / 16; tile++) {
     Tile two[2];
     uint32_t *regs[A_REGS];
     for (uint32_t half = 0; half < 2; half++) {
       uint32_t row = tile * 16 + half * TILE_ROWS;
       if (t)
-        tile_from_tmem(t, s, p->a_tmem, row, two[half]);
-      else if (!smem_tile(x, i, &m, row, 16, true, two[half]))
+        tcgen05_tmem_tile(t, s, p->a_tmem, row, two[half]);
+      else if (!smem_tile(x, i, m, row, 16, true, two[half]))
         return false;
     }
     for (int r = 0; r < A_REGS; r++) regs[r] = to[tile][r];
@@ -171,7 +143,7 @@ static uint32_t *cell_of(EmuTmem *t, const Shape *s, uint32_t d, uint32_t row, u
   uint32_t at = (uint32_t)place, stride = (uint32_t)s->num.d.stride, half = s->n / 2;
   bool right = s->folded && column >= half;
   return &t->cell[(d & 0xffff) + column - (right ? half : 0) + at % stride]
-                 [lane_of(s, row + at / stride) + (right ? TMEM_LANES / 2 : 0)];
+                 [tcgen05_lane(s, row + at / stride) + (right ? TMEM_LANES / 2 : 0)];
 }
 
 // off: NULL, the sums are read, or they are written but for these lanes.
@@ -221,7 +193,7 @@ static void run_product(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *
   const Product *p = what;
   const Tcgen05 *op = i->more;
   Shape s;
-  SmemMatrix m[PAIR];
+  SmemMatrix m[PAIR], left[PAIR] = {{0}};
   RowTile a[PAIR][ROW_TILES];
   EmuBlock *of[PAIR];
   EmuTmem *t[PAIR];
@@ -233,11 +205,12 @@ static void run_product(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *
   }
   for (uint32_t b = 0; b < blocks; b++) {
     t[b] = tmem_columns(x, i, mask, of[b], p->d, s.folded ? s.n / 2 : s.n);
-    if (!t[b] || !read_a(x, i, mask, p, &s, of[b], a[b]) ||
-        !matrix_of(x, i, mask, p->b, s.b_turned, of[b], &m[b]))
-      return;
+    if (!t[b] || !matrix_of(x, i, mask, p->b, s.b_turned, of[b], &m[b])) return;
+    if (!op->a_in_tmem && !matrix_of(x, i, mask, p->a, s.a_turned, of[b], &left[b])) return;
+    if (!s.narrow && !read_a(x, i, mask, p, &s, of[b], &left[b], a[b])) return;
   }
-  for (uint32_t column = 0; column < s.n; column += 8) {
+  if (s.narrow && !narrow_product(x, i, mask, p, &s, of, t, left, m)) return;
+  for (uint32_t column = 0; column < s.n && !s.narrow; column += 8) {
     uint32_t b[B_REGS][EMU_LANES], *regs[B_REGS] = {b[0], b[1]};
     if (!read_b(x, i, &s, m, column, regs)) return;
     for (uint32_t row = 0; row < s.m; row += 16) {
@@ -258,6 +231,7 @@ static void product(EmuCtx *x, const EmuInst *i, uint32_t mask) {
                  .b = EMU_IN(uint64_t, i->b)[l],
                  .descriptor = EMU_IN(uint32_t, i->c)[l],
                  .adds = emu_pred(x, i->e) >> l & 1};
+    for (int k = 0; k < 2 && op->blocks; k++) p.scales[k] = (uint32_t)emu_lane_address(x, &op->scales[k], l);
     if (op->a_in_tmem)
       p.a_tmem = (uint32_t)emu_lane_address(x, &op->a, l);
     else
@@ -356,23 +330,38 @@ static void nothing(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 // ---- lowering ----
 
+// How many blocks of k have a scale each, in a product with scales.
+static uint8_t scale_blocks(const PtxCode *code) {
+  switch (code->scale) {
+  case PTX_SCALE_VEC_4X:
+  case PTX_SCALE_BLOCK16: return 4;
+  case PTX_SCALE_VEC_1X: return 1;
+  case PTX_SCALE_VEC_2X: return 2;
+  default: return code->fn == PTX_FN_KIND_MXF8F6F4 ? 1 : 2;
+  }
+}
+
 static bool lower_product(Lower *l, const PtxInst *in, EmuInst *out) {
   const PtxOperand *o = in->operands;
+  bool scaled = in->code->op == PTX_OP_TCGEN05_MMA_SCALED;
   Tcgen05 *op = lower_alloc(l, sizeof *op);
   if (!op) return false;
   *op = (Tcgen05){.a_in_tmem = o[1].kind == PTX_ARG_MEM,
-                  .masks = o[4].kind == PTX_ARG_VEC,
-                  .pair = PTX_HAS(in->code, CTA_GROUP_2)};
+                  .masks = !scaled && o[4].kind == PTX_ARG_VEC,
+                  .pair = PTX_HAS(in->code, CTA_GROUP_2),
+                  .blocks = scaled ? scale_blocks(in->code) : 0};
   const EmuLoc *off = op->masks ? lower_list(l, &o[4]) : NULL;
   if (off) memcpy(op->off, off, o[4].count * sizeof *off);
   if (!op->a_in_tmem) out->a = lower_read(l, &o[1]);
   out->b = lower_read(l, &o[2]);
   out->c = lower_read(l, &o[3]);
-  out->e = lower_read(l, &o[5]);
+  out->e = lower_read(l, &o[scaled ? 6 : 5]);
   out->fn = in->code->fn;
   out->kind = SOL_EMU_KIND_SHARED_LOAD;
   out->more = op;
   out->run = product;
+  for (int k = 0; k < 2 && scaled; k++)
+    if (!lower_address_operand(l, &o[4 + k], &op->scales[k])) return false;
   return lower_address_operand(l, &o[0], &op->d) &&
          (!op->a_in_tmem || lower_address_operand(l, &o[1], &op->a));
 }
@@ -400,7 +389,8 @@ static bool lower_copy(Lower *l, const PtxInst *in, EmuInst *out) {
 bool lower_tcgen05(Lower *l, const PtxInst *in, EmuInst *out) {
   out->f = lower_const(l, EMU_ALL, 4);
   switch (in->code->op) {
-  case PTX_OP_TCGEN05_MMA: return lower_product(l, in, out);
+  case PTX_OP_TCGEN05_MMA:
+  case PTX_OP_TCGEN05_MMA_SCALED: return lower_product(l, in, out);
   case PTX_OP_TCGEN05_CP: return lower_copy(l, in, out);
   case PTX_OP_TCGEN05_COMMIT:
     out->vec = PTX_HAS(in->code, MULTICAST);

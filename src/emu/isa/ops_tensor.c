@@ -5,7 +5,6 @@
 #include "emu/core/lower.h"
 #include "emu/core/trace.h"
 #include "emu/isa/bulk.h"
-#include "emu/isa/smem_matrix.h"
 #include "emu/tensor_map.h"
 
 enum { MOST_ROW_BYTES = SOL_TENSOR_BOX * 8, SHARED_ALIGN = 128, MAP_ALIGN = 64 };
@@ -85,12 +84,12 @@ static BoxRow box_row(const Tensor *t, const TensorCopy *c, uint64_t row) {
     if (at[k] < 0 || (uint64_t)at[k] >= m->dims[k]) return (BoxRow){0};
     address += (uint64_t)at[k] * m->strides[k];
   }
-  uint32_t size = sol_tensor_type_bytes(m->type);
+  uint32_t bits = sol_tensor_type_bits(m->type), shared_bits = sol_tensor_is_spread(m) ? 8 : bits;
   int64_t from = c->at[0], end = from + (int64_t)m->box[0], low = from < 0 ? 0 : from;
   int64_t high = end > (int64_t)m->dims[0] ? (int64_t)m->dims[0] : end;
   if (low >= high) return (BoxRow){0};
-  return (BoxRow){address + (uint64_t)low * size, (uint32_t)(low - from) * size,
-                  (uint32_t)(high - low) * size};
+  return (BoxRow){address + (uint64_t)low * bits / 8, (uint32_t)(low - from) * shared_bits / 8,
+                  (uint32_t)((high - low) * bits / 8)};
 }
 
 // NaN is the one that fma.oob takes for zero, 0x7ff7; wider types have the same upper bits.
@@ -103,10 +102,9 @@ static void fill_row(const SolTensorMap *m, uint8_t *row, uint32_t bytes) {
 // Between a row and its place in shared memory: `bytes` from `offset` of the box on.
 static void move_row(const TensorCopy *c, uint8_t *shared, uint64_t offset, uint8_t *row, uint32_t bytes,
                      bool load) {
-  uint32_t start = (uint32_t)(c->shared & ((1u << EMU_RANK_SHIFT) - 1)),
-           pattern = sol_tensor_pattern(&c->map);
+  uint32_t start = (uint32_t)(c->shared & ((1u << EMU_RANK_SHIFT) - 1));
   for (uint32_t at = 0; at < bytes; at += 16) {
-    uint8_t *piece = shared + (smem_swizzled(start + (uint32_t)offset + at, 0, pattern) - start);
+    uint8_t *piece = shared + (sol_tensor_swizzled(&c->map, start + (uint32_t)offset + at) - start);
     memcpy(load ? piece : row + at, load ? row + at : piece, 16);
   }
 }
@@ -124,10 +122,16 @@ static uint8_t reduce_type(uint8_t type, uint8_t fn) {
   return types[type];
 }
 
+// Bytes of the tensor that lie side by side in shared memory, too: all, or 16 elements.
+static uint32_t group_bytes(const SolTensorMap *m, uint32_t all) {
+  return sol_tensor_is_spread(m) ? sol_tensor_type_bits(m->type) * 2 : all;
+}
+
 static bool move_inside(EmuCtx *x, const EmuInst *i, int l, const TensorCopy *c, const BoxRow *in,
                         uint8_t *row) {
   const Tensor *t = i->more;
-  uint32_t size = sol_tensor_type_bytes(c->map.type);
+  uint32_t size = sol_tensor_type_bytes(c->map.type), gap = 16;
+  uint8_t *to = row + in->first;
   uint8_t *global = emu_range(x, i, l, in->address, PTX_SPACE_GLOBAL, in->bytes, size, t->stores);
   if (!global) return false;
   if (x->launch->checking)
@@ -138,14 +142,15 @@ static bool move_inside(EmuCtx *x, const EmuInst *i, int l, const TensorCopy *c,
   if (t->reduces)
     emu_bulk_reduce(global, row + in->first, in->bytes, reduce_type(c->map.type, t->fn), t->fn);
   else
-    memcpy(t->stores ? global : row + in->first, t->stores ? row + in->first : global, in->bytes);
+    for (uint32_t at = 0, each = group_bytes(&c->map, in->bytes); at < in->bytes; at += each, to += gap)
+      memcpy(t->stores ? global + at : to, t->stores ? to : global + at, each);
   return true;
 }
 
 static bool copy_rows(EmuCtx *x, const EmuInst *i, int l, const TensorCopy *c, uint8_t *shared,
                       BulkTraffic *traffic) {
   const Tensor *t = i->more;
-  uint32_t bytes = c->map.box[0] * sol_tensor_type_bytes(c->map.type);
+  uint32_t bytes = sol_tensor_row_bytes(&c->map);
   for (uint64_t r = 0, rows = row_count(t, &c->map); r < rows; r++) {
     uint8_t row[MOST_ROW_BYTES];
     const BoxRow in = box_row(t, c, r);
@@ -162,8 +167,14 @@ static bool copy_rows(EmuCtx *x, const EmuInst *i, int l, const TensorCopy *c, u
 
 // Bytes in shared memory. Swizzling moves pieces within 128 bytes.
 static uint64_t shared_bytes(const Tensor *t, const SolTensorMap *m, bool whole_lines) {
-  uint64_t bytes = row_count(t, m) * m->box[0] * sol_tensor_type_bytes(m->type);
+  uint64_t bytes = row_count(t, m) * sol_tensor_row_bytes(m);
   return whole_lines && m->swizzle ? (bytes + 127) / 128 * 128 : bytes;
+}
+
+// What the mbarrier counts: gaps are no bytes of the copy.
+static uint32_t arriving_bytes(const Tensor *t, const SolTensorMap *m) {
+  return (uint32_t)(t->four_rows ? (uint64_t)4 * m->box[0] * sol_tensor_type_bits(m->type) / 8
+                                 : sol_tensor_box_bytes(m));
 }
 
 static uint8_t *box_in_shared(EmuCtx *x, const EmuInst *i, int l, const TensorCopy *c) {
@@ -176,7 +187,7 @@ static void run_copy(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *wha
   const Tensor *t = i->more;
   const TensorCopy *c = what;
   int l = emu_first(mask);
-  uint64_t bytes = shared_bytes(t, &c->map, false);
+  uint32_t bytes = arriving_bytes(t, &c->map);
   uint8_t *shared = box_in_shared(x, i, l, c);
   BulkTraffic traffic;
   if (!shared) return;
@@ -191,7 +202,7 @@ static void run_copy(EmuCtx *x, const EmuInst *i, uint32_t mask, const void *wha
   bool done = copy_rows(x, i, l, c, shared, &traffic);
   if (c->counts) bulk_traffic_end(x, i, &traffic);
   emu_spend(x, bytes);
-  if (done && c->barrier) emu_mbarrier_bytes(x, i, l, c->barrier, (uint32_t)bytes);
+  if (done && c->barrier) emu_mbarrier_bytes(x, i, l, c->barrier, bytes);
 }
 
 // ---- issuing ----
@@ -248,6 +259,15 @@ static void issue_load(EmuCtx *x, const EmuInst *i, int l, TensorCopy *c) {
   }
 }
 
+// Elements of less than a byte: whether the box begins with a whole byte, or a group of 16.
+static bool begins_whole(EmuCtx *x, const EmuInst *i, int l, const TensorCopy *c) {
+  bool narrow = sol_tensor_type_bits(c->map.type) < 8;
+  int32_t group = sol_tensor_is_spread(&c->map) ? 16 : 2;
+  return !narrow || c->at[0] % group == 0 ||
+         emu_misuse(x, i, 1u << l, "a box of elements of 4 or 6 bits begins at %d, no multiple of %d",
+                    c->at[0], group);
+}
+
 static void issue(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   const Tensor *t = i->more;
   x->fiber->spin = 0;
@@ -256,6 +276,7 @@ static void issue(EmuCtx *x, const EmuInst *i, uint32_t mask) {
     TensorCopy c = {.counts = true};
     if (!take_map(x, i, l, &c.map) || t->prefetches) continue;
     for (uint32_t k = 0; k < t->coordinates; k++) c.at[k] = EMU_IN(int32_t, t->at[k])[l];
+    if (!begins_whole(x, i, l, &c)) continue;
     for (uint32_t k = 0; t->has_offsets && k + 2 < t->rank; k++)
       c.offsets[k] = EMU_IN(uint16_t, t->offsets[k])[l];
     c.shared = bulk_shared_address(emu_lane_address(x, &t->shared, l));
@@ -293,7 +314,7 @@ static bool set_field(SolTensorMap *m, uint8_t field, uint64_t k, uint64_t value
   case PTX_FN_RANK: m->rank = (uint32_t)(value & 7) + 1; return value < SOL_TENSOR_DIMS;
   case PTX_FN_ELEMTYPE: m->type = value < SOL_COUNT(types) ? types[value] : SOL_TENSOR_TYPES; return true;
   case PTX_FN_INTERLEAVE_LAYOUT: m->interleave = (uint8_t)value; return value < 3;
-  case PTX_FN_SWIZZLE_MODE: m->swizzle = (uint8_t)value; return value < SOL_TENSOR_SWIZZLES;
+  case PTX_FN_SWIZZLE_MODE: m->swizzle = (uint8_t)value; return value <= SOL_TENSOR_SWIZZLE_128B;
   case PTX_FN_FILL_MODE: m->nan_fill = value != 0; return value < 2;
   default: return set_dimension(m, field, k, value);
   }

@@ -3,6 +3,8 @@
 
 typedef struct Packed {
   char magic[8];
+  uint64_t
+      theirs; // of tensors under 128 KiB CUTLASS clears a bit of this word (bit 21), which in CUDA's layout is a setting
   uint64_t base;
   uint32_t dims[SOL_TENSOR_DIMS]; // less 1: there may be 2^32
   uint32_t steps;                 // four bits each
@@ -10,14 +12,26 @@ typedef struct Packed {
   uint16_t box[SOL_TENSOR_DIMS];
   uint8_t rank, type, swizzle, interleave, nan_fill, im2col;
   int16_t lower[SOL_TENSOR_DIMS - 2], upper[SOL_TENSOR_DIMS - 2];
-  uint8_t zero[28];
+  uint8_t zero[20];
 } Packed;
 _Static_assert(sizeof(Packed) == SOL_TENSOR_MAP_BYTES, "as long as CUtensorMap");
 static const char magic[8] = {'S', 'o', 'l', 't', 'm', 'a', 'p', '1'};
 
+uint32_t sol_tensor_type_bits(unsigned type) {
+  static const uint8_t bits[SOL_TENSOR_TYPES] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
+  return type < SOL_TENSOR_TYPES ? bits[type] : 0;
+}
+
 uint32_t sol_tensor_type_bytes(unsigned type) {
-  static const uint8_t bytes[SOL_TENSOR_TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-  return type < SOL_TENSOR_TYPES ? bytes[type] : 0;
+  return (sol_tensor_type_bits(type) + 7) / 8;
+}
+
+bool sol_tensor_is_spread(const SolTensorMap *m) {
+  return m->type == SOL_TENSOR_U4_SPREAD || m->type == SOL_TENSOR_U6_SPREAD;
+}
+
+uint32_t sol_tensor_row_bytes(const SolTensorMap *m) {
+  return sol_tensor_is_spread(m) ? m->box[0] : m->box[0] * sol_tensor_type_bits(m->type) / 8;
 }
 
 uint32_t sol_tensor_count(const SolTensorMap *m, uint32_t dim) {
@@ -25,18 +39,48 @@ uint32_t sol_tensor_count(const SolTensorMap *m, uint32_t dim) {
 }
 
 uint64_t sol_tensor_box_bytes(const SolTensorMap *m) {
-  uint64_t bytes = sol_tensor_type_bytes(m->type);
-  if (m->im2col) return bytes * m->box[0] * m->box[1];
-  for (uint32_t k = 0; k < m->rank; k++) bytes *= sol_tensor_count(m, k);
-  return bytes;
+  uint64_t bits = (uint64_t)m->box[0] * sol_tensor_type_bits(m->type);
+  if (m->im2col) return bits * m->box[1] / 8;
+  for (uint32_t k = 1; k < m->rank; k++) bits *= sol_tensor_count(m, k);
+  return bits / 8;
 }
 
-uint32_t sol_tensor_pattern(const SolTensorMap *m) {
-  return m->swizzle ? (1u << m->swizzle) - 1 : 0;
+// Bits 7 and up of the address are xored into those below: so many of them, from this bit on.
+typedef struct Swizzle {
+  uint8_t bits, from;
+} Swizzle;
+static const Swizzle swizzles[SOL_TENSOR_SWIZZLES] = {[SOL_TENSOR_SWIZZLE_32B] = {1, 4},
+                                                      [SOL_TENSOR_SWIZZLE_64B] = {2, 4},
+                                                      [SOL_TENSOR_SWIZZLE_128B] = {3, 4},
+                                                      [SOL_TENSOR_SWIZZLE_128B_ATOM_32B] = {2, 5},
+                                                      [SOL_TENSOR_SWIZZLE_128B_ATOM_64B] = {1, 6}};
+
+uint32_t sol_tensor_swizzled(const SolTensorMap *m, uint32_t address) {
+  Swizzle s = swizzles[m->swizzle];
+  return address ^ (address >> 7 & ((1u << s.bits) - 1)) << s.from;
+}
+
+static uint32_t span_of(const SolTensorMap *m) { // bytes that a swizzle exchanges pieces of
+  return m->swizzle < SOL_TENSOR_SWIZZLE_128B ? 16u << m->swizzle : 128;
 }
 
 static bool is_float(uint8_t type) {
-  return type >= SOL_TENSOR_F16;
+  return type >= SOL_TENSOR_F16 && type <= SOL_TENSOR_TF32_FTZ;
+}
+
+// What elements of less than a byte ask for beside.
+static const char *narrow_problem(const SolTensorMap *m) {
+  if (m->type == SOL_TENSOR_U4 && m->dims[0] % 2) return "an odd number of 4-bit elements in a row";
+  if (!sol_tensor_is_spread(m)) return NULL;
+  if (m->im2col) return "elements of 4 and 6 bits with gaps are not supported with im2col";
+  if (m->base % 32) return "its address is no multiple of 32, which elements with gaps ask for";
+  for (uint32_t k = 1; k < m->rank; k++)
+    if (m->strides[k] % 32) return "a stride is no multiple of 32, which elements with gaps ask for";
+  if (m->dims[0] % 128 || m->box[0] != 128)
+    return "elements with gaps: the inner dimension is no multiple of 128, or its box not 128";
+  return m->swizzle == SOL_TENSOR_SWIZZLE_NONE || m->swizzle == SOL_TENSOR_SWIZZLE_128B
+             ? NULL
+             : "elements with gaps: its swizzle is neither none nor of 128 bytes";
 }
 
 static const char *dimension_problem(const SolTensorMap *m, uint32_t k) {
@@ -67,7 +111,8 @@ const char *sol_tensor_map_problem(const SolTensorMap *m) {
   if (m->type >= SOL_TENSOR_TYPES) return "its data type is not supported";
   if (!m->rank || m->rank > SOL_TENSOR_DIMS) return "its rank is not 1 to 5";
   if (m->interleave) return "interleaved layouts are not supported";
-  if (m->swizzle >= SOL_TENSOR_SWIZZLES) return "its swizzle is not supported";
+  if (m->swizzle >= SOL_TENSOR_SWIZZLES || m->swizzle == SOL_TENSOR_SWIZZLE_128B_ATOM_32B_FLIP_8B)
+    return "its swizzle is not supported";
   if (m->base % 16) return "its address is no multiple of 16";
   if (m->nan_fill && !is_float(m->type)) return "only floating-point types can be filled with NaN";
   for (uint32_t k = 0; k < m->rank; k++) {
@@ -75,9 +120,10 @@ const char *sol_tensor_map_problem(const SolTensorMap *m) {
     if (why) return why;
   }
   if (m->im2col && pixels_problem(m)) return pixels_problem(m);
-  uint32_t inner = m->box[0] * sol_tensor_type_bytes(m->type);
+  if (narrow_problem(m)) return narrow_problem(m);
+  uint32_t inner = sol_tensor_row_bytes(m);
   if (inner % 16) return "the bytes of its box's inner dimension are no multiple of 16";
-  if (m->swizzle && inner > 16u << m->swizzle) return "its box's inner dimension is longer than its swizzle";
+  if (m->swizzle && inner > span_of(m)) return "its box's inner dimension is longer than its swizzle";
   return NULL;
 }
 

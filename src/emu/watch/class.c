@@ -73,7 +73,8 @@ SolEmuClass sol_emu_class(const PtxInst *inst) {
   case PTX_OP_WMMA_MMA:
   case PTX_OP_WGMMA:
   case PTX_OP_WGMMA_SP:
-  case PTX_OP_TCGEN05_MMA: return SOL_EMU_CLASS_TENSOR;
+  case PTX_OP_TCGEN05_MMA:
+  case PTX_OP_TCGEN05_MMA_SCALED: return SOL_EMU_CLASS_TENSOR;
   case PTX_OP_TCGEN05_LD:
   case PTX_OP_TCGEN05_ST:
   case PTX_OP_TCGEN05_CP: return SOL_EMU_CLASS_MEMORY;
