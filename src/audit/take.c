@@ -191,6 +191,7 @@ static uint8_t likeness_of(const PtxCode *code, const AuditInst *in) {
   if (in->unit == SOL_EMU_CLASS_MEMORY)
     return in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD ? 0 : 3;
   PtxTypeClass class = sol_ptx_type_class(type);
+  if (code->op == PTX_OP_SETP && class == PTX_CLASS_FLOAT) return 1; // ptxas repeats comparisons
   if (in->unit == SOL_EMU_CLASS_FLOAT || in->unit == SOL_EMU_CLASS_DOUBLE)
     return class == PTX_CLASS_FLOAT ? 2 : 0;
   if (in->unit == SOL_EMU_CLASS_HALF) return class == PTX_CLASS_FLOAT || class == PTX_CLASS_PACKED ? 2 : 0;

@@ -2,6 +2,8 @@
 #include "audit/inside.h"
 #include "base/heap.h"
 
+#include <string.h>
+
 static const AuditInst *inst_at(const AuditLaunch *l, uint32_t place) {
   uint32_t low = 0, high = l->inst_count;
   while (low < high) {
@@ -108,12 +110,31 @@ static bool replay_of(const MachineModel *m, const AuditLaunch *l, const Machine
   return fine;
 }
 
-// The launch ends when the stores of its last blocks have been performed; bulk copies are waited for.
+// Whether a block ends without waiting for more than that its last copies back have read their sources.
+static bool leaves_copies(const SolEmuTrace *t) {
+  bool left = false;
+  for (uint32_t i = 0; i < t->ends[t->warps - 1]; i++) {
+    const SolEmuEvent *e = &t->events[i];
+    if (e->step == SOL_EMU_STEP_COPY && e->detail == MACHINE_OUT) left = false;
+    if (e->step == SOL_EMU_STEP_WAIT && e->detail == MACHINE_SOURCES_READ) left = true;
+  }
+  return left;
+}
+
+// The launch ends when the stores of its last blocks have been performed.
 static double drain_clocks(const MachineModel *m, const AuditLaunch *l, const MachineWork *w) {
   double waves = __builtin_ceil(w->blocks / (sol_larger(w->blocks_per_sm, 1) * m->device->sms.value));
+  bool stores = leaves_copies(l->trace);
+  for (uint32_t i = 0; i < l->inst_count && !stores; i++)
+    stores = l->insts[i].kind == SOL_EMU_KIND_GLOBAL_STORE && !l->insts[i].bulk;
+  return stores ? (m->fence_clocks + m->store_fence_clocks) / sol_larger(waves, 1) : 0;
+}
+
+// Warps that hand registers to others, and those that wait for them.
+static double register_clocks(const MachineModel *m, const AuditLaunch *l) {
   for (uint32_t i = 0; i < l->inst_count; i++)
-    if (l->insts[i].kind == SOL_EMU_KIND_GLOBAL_STORE && !l->insts[i].bulk)
-      return (m->fence_clocks + m->store_fence_clocks) / sol_larger(waves, 1);
+    if (strncmp(l->insts[i].text, "setmaxnreg", 10) == 0 && l->insts[i].counts.executions)
+      return m->register_clocks;
   return 0;
 }
 
@@ -126,6 +147,6 @@ void audit_add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWa
   if (!l->trace || (!prices && !line)) return;
   MachineTimeline *out = line ? line : sol_heap_alloc(sizeof *out);
   if (out && replay_of(m, l, w, waits, scale, out) && prices && out->clocks > 0)
-    w->replayed = 1, w->exposed = out->exposed + drain_clocks(m, l, w);
+    w->replayed = 1, w->exposed = out->exposed + drain_clocks(m, l, w) + register_clocks(m, l);
   if (!line) sol_heap_free(out);
 }

@@ -2,7 +2,7 @@
 //
 //  1. A warp issues its instructions `issue` clocks apart; the warps of one of the SM's four sub-partitions share its issue slot, one a
 //     clock. A warp belongs to part number % 4, whose tensor core executes its matrix instructions in order, each for its FLOPs
-//     at tensor_share of the peak, or for as long as shared memory takes to give all four their operands.
+//     at the peak, but no more than tensor_share of it for all SMs together, or for as long as shared memory takes to give all four their operands.
 //  2. mma and wmma keep the warp until the tensor core takes them; wgmma does not. A wait for a group of them lasts until the
 //     last has been executed, and tensor_clocks longer.
 //  3. Copies and loads that miss L1 are transferred one after another at the SM's share of what L2 and DRAM give, and arrive a
@@ -36,6 +36,7 @@ const char *machine_state_key(MachineState state) {
 MachineCosts machine_costs(const MachineModel *m, const MachineServed *s) {
   const SolDevice *d = m->device;
   double all = s->sms * d->boost_clock.value; // clocks of all busy SMs in a second
+  double together = sol_smaller(m->tensor_share * d->sms.value / s->sms, 1); // of the peak
   double byte = sol_known(d->l2_bandwidth) ? all / d->l2_bandwidth.value : 0,
          dram = s->dram * all / machine_copy_rate(m);
   return (MachineCosts){
@@ -51,9 +52,9 @@ MachineCosts machine_costs(const MachineModel *m, const MachineServed *s) {
       .copy = s->far + m->tma_clocks,
       .byte = sol_larger(sol_larger(1 / m->bulk_fill_bytes, byte), dram),
       .loaded_byte = sol_larger(sol_larger(1 / m->l2_fill_bytes, byte), dram),
-      .stored_byte = sol_larger(1 / m->bulk_fill_bytes, byte),
+      .stored_byte = sol_larger(1 / m->bulk_store_bytes, byte),
       .flop = sol_known(d->peak_fp16)
-                  ? d->sms.value * d->boost_clock.value * PARTS / (d->peak_fp16.value * m->tensor_share)
+                  ? d->sms.value * d->boost_clock.value * PARTS / (d->peak_fp16.value * together)
                   : 0,
       .tensor = m->tensor_clocks,
       .wavefront = sol_known(d->smem_bytes_per_clock) ? 128 / d->smem_bytes_per_clock.value : 1};
