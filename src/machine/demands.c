@@ -1,8 +1,7 @@
 // Demands that follow from other demands, and sums of them.
 //
 // A thread stores and loads each spilled word once, unless the machine code says how often. Spills stay in L1 as
-// far as the stacks of an SM's resident threads fit into `spill_bytes`; the rest goes to L2, and to DRAM as far as those of all
-// SMs do not fit into what L2 may have dirty.
+// far as the stacks of an SM's resident threads fit into `spill_bytes`; the rest goes to DRAM.
 #include "machine/work.h"
 
 double machine_stall(const MachineModel *m, const MachineWork *w) {
@@ -27,18 +26,15 @@ double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
 }
 
 MachineWork machine_spills_counted(const MachineModel *m, double bytes, double accesses, double resident) {
-  double stacks = sol_larger(bytes * resident, 1), all = stacks * m->device->sms.value;
-  double away = sol_larger(1 - m->spill_bytes / stacks, 0);
-  double room = sol_known(m->device->l2_size) ? m->device->l2_size.value * m->l2_dirty : 0;
-  double far = sol_smaller(sol_larger(1 - room / all, 0), away);
+  double away = sol_larger(1 - m->spill_bytes / sol_larger(bytes * resident, 1), 0);
   double sectors = accesses / 2 * 4; // each way
   return (MachineWork){.l1_wavefronts = accesses,
                        .l2_writes = sectors,
                        .l2_packets = sectors,
                        .l2_reads = sectors * away,
                        .l2_requests = sectors / 4 * away,
-                       .dram_write = sectors * 32 * far,
-                       .dram_read = sectors * 32 * far};
+                       .dram_write = sectors * 32 * away,
+                       .dram_read = sectors * 32 * away};
 }
 
 MachineWork machine_spills(const MachineModel *m, double bytes, double warps, double resident) {
