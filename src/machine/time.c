@@ -204,7 +204,8 @@ static double tensor_seconds(const Spread *m, const MachineWork *w, MachineTime 
          full = __builtin_floor(blocks / m->sms), rest = blocks / m->sms - full,
          turns = full / share + (rest > 0 ? sol_larger(rest / share, 1) : 0);
   if (sol_known(m->d->peak_fp16))
-    return w->tensor_flops / blocks * turns * (w->busiest > 0 ? w->busiest : 1) * m->sms / m->d->peak_fp16.value;
+    return w->tensor_flops / blocks * turns * (w->busiest > 0 ? w->busiest : 1) * m->sms /
+           m->d->peak_fp16.value;
   out->left_out |= 1u << MACHINE_TENSOR;
   return 0;
 }

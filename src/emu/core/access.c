@@ -94,7 +94,7 @@ static uint8_t *shared_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *add
 
 // Local memory is interleaved by words: one of all lanes of a warp, then the next. That is a line.
 enum { LOCAL_WORD = 4 };
-_Static_assert(LOCAL_WORD * EMU_LANES == SOL_LINE_BYTES, "a word of each lane");
+_Static_assert(LOCAL_WORD *EMU_LANES == SOL_LINE_BYTES, "a word of each lane");
 static uint64_t billed_local(const EmuCtx *x, int lane, uint64_t offset) {
   const EmuRun *run = x->launch;
   uint64_t slots = (uint64_t)run->units_per_sm * run->cluster_size * run->warps;
