@@ -50,15 +50,18 @@ static double issued_by_ptx(const AuditLaunch *l) {
   return sum;
 }
 
+static bool one_wave(const MachineModel *m, const MachineWork *w) {
+  return w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->device->sms.value;
+}
+
 // Blocks that all run at once ask for the same lines at about the same time: that most of them are hits in L2 does not make
 // them arrive earlier than the first. So the latency is by the part of the distinct bytes that DRAM serves.
 static double far_clocks(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
                          const AuditWaits *waits) {
   SolFigure l2 = m->device->l2_latency, dram = m->device->mem_latency;
-  bool one_wave = w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->device->sms.value;
   double distinct = 0;
   for (uint32_t i = 0; i < l->touch_count; i++) distinct += l->touches[i].read;
-  if (!one_wave || !(distinct > 0) || !sol_known(l2) || !sol_known(dram))
+  if (!one_wave(m, w) || !(distinct > 0) || !sol_known(l2) || !sol_known(dram))
     return waits->far > 0 ? waits->far : machine_far_clocks(m);
   return l2.value + (dram.value - l2.value) * (w->dram_read < distinct ? w->dram_read / distinct : 1);
 }
@@ -81,10 +84,12 @@ static void add_descriptors(const MachineModel *m, const AuditLaunch *l, Machine
 
 static MachineServed served(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
                             const AuditWaits *waits) {
-  double read = w->l2_reads * 32, sms = m->device->sms.value;
+  double read = w->l2_reads * 32, sms = sol_smaller(w->blocks, m->device->sms.value),
+         cold = one_wave(m, w) ? w->dram_read / sol_larger(sms, 1) : 0;
   return (MachineServed){.far = far_clocks(m, l, w, waits),
-                         .dram = read > 0 ? (w->dram_read < read ? w->dram_read / read : 1) : 0,
-                         .sms = w->blocks < sms ? w->blocks : sms,
+                         .dram = read > 0 && !(cold > 0) ? sol_smaller(w->dram_read / read, 1) : 0,
+                         .cold = cold,
+                         .sms = sms,
                          .stall = machine_stall(m, w)};
 }
 
