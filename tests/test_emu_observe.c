@@ -243,6 +243,45 @@ TEST(loads_take_a_pass_for_each_word_of_a_bank) {
 // ---- divisions and roots ----
 
 // Operands that the machine's short way cannot handle, as bench/probe_div.cu found them on an H200: of a warp with one such lane.
+// A word of each lane, then the next: four words are in four lines, and lanes at different ones in as many each.
+TEST(local_memory_is_interleaved_by_words) {
+  static const struct {
+    const char *apart;
+    uint64_t lines, sectors;
+  } cases[] = {{"0", 4, 16}, {"16", 128, 128}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    char body[256];
+    Seen s;
+    snprintf(body, sizeof body,
+             ".local .align 16 .b8 own[512]; mov.u32 %%r2, own; mad.lo.u32 %%r2, %%l, %s, %%r2;\n"
+             "st.local.v4.u32 [%%r2], {%%l, %%l, %%l, %%l};\n",
+             cases[k].apart);
+    see(&(Job){.blocks = 1, .threads = 32, .body = body}, &s);
+    const SolEmuCounts *c = &inst(&s, "st.local", 0)->counts;
+    CHECK_INT(c->requests, 1);
+    CHECK_INT(c->lines, cases[k].lines);
+    CHECK_INT(c->sectors, cases[k].sectors);
+    done(&s);
+  }
+}
+
+// Lanes that walk through lines of their own find them again, unless those of all resident warps outgrow L1.
+TEST(warps_that_outgrow_l1_take_turns) {
+  static const char body[] =
+      "mul.wide.u32 %rd1, %i, 128; add.u64 %rd1, %rd1, %in; mov.u32 %r1, 0;\n"
+      "again: ld.global.u32 %r2, [%rd1]; add.u32 %r3, %r3, %r2; add.u64 %rd1, %rd1, 4; add.u32 %r1, %r1, 1;\n"
+      "setp.lt.u32 %p1, %r1, 32; @%p1 bra again;\n";
+  static const uint32_t blocks[] = {1, 8}, threads[] = {32, 1024};
+  for (int k = 0; k < 2; k++) {
+    Seen s;
+    see(&(Job){.blocks = blocks[k], .threads = threads[k], .body = body}, &s);
+    const SolEmuCounts *c = &inst(&s, "ld.global", 0)->counts;
+    double hits = (double)c->l1_hits / (double)c->sectors;
+    CHECK_MSG(k ? hits < 0.25 : hits > 0.8, "%u blocks: %g are hits", blocks[k], hits);
+    done(&s);
+  }
+}
+
 TEST(operands_that_leave_the_short_way) {
   static const struct {
     const char *op, *a, *b;

@@ -527,6 +527,46 @@ TEST(an_unrolled_loop_without_votes_is_executed_less_often) {
   CHECK_NEAR(m.ptx[2].executed.issues, 640, 1e-3);
 }
 
+// Halves vote by the half-precision pipe, special functions by theirs: the loop is unrolled twice, and its comparison stands there once more.
+TEST(each_pipe_votes) {
+  static const struct {
+    SolEmuClass class;
+    SassUnit unit;
+  } cases[] = {{SOL_EMU_CLASS_HALF, SASS_UNIT_FP16}, {SOL_EMU_CLASS_SPECIAL, SASS_UNIT_SPECIAL}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    Made m = {0};
+    m.ptx[0] = did(1, "bar.sync 0;", SOL_EMU_CLASS_BARRIER, SOL_EMU_KIND_OTHER, 10);
+    m.ptx[1] = did(2, "fma.rn.f16x2 %r1, %r1, %r2, %r3;", cases[k].class, SOL_EMU_KIND_OTHER, 640);
+    m.ptx[1].machine_likeness = 2;
+    add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_BARRIER, false);
+    add_block(&m, 1, 1, SASS_NONE);
+    for (int i = 0; i < 2; i++) add_inst(&m, 2, cases[k].unit, SASS_KIND_NONE, false);
+    add_inst(&m, 2, SASS_UNIT_INT, SASS_KIND_NONE, false); // no vote
+    add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_BRANCH, true);
+    add_block(&m, 4, 2, 1);
+    add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+    add_block(&m, 1, SASS_NONE, SASS_NONE);
+    read_made(&m, gpu("h200"), 2);
+    CHECK_NEAR(m.ptx[1].executed.fp16 + m.ptx[1].executed.special, 640, 1e-3);
+  }
+}
+
+// The machine votes which lane adds for its warp: where one lane did so by itself, its turn at L2 is still taken.
+TEST(an_atomic_of_one_lane_takes_its_turn) {
+  Made m = {0};
+  m.ptx[0] =
+      did(1, "atom.global.add.u32 %r1, [%rd1], 1;", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_ATOMIC, 100);
+  m.ptx[0].counts.requests = m.ptx[0].counts.atomics = 100;
+  m.ptx[0].pattern.queue_packets = 100;
+  add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_VOTE, false);
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_ATOMIC, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 3, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 1);
+  CHECK_INT(m.ptx[0].pattern.queue_lanes, 100);
+  CHECK_INT(m.ptx[0].pattern.queue_packets, 0);
+}
+
 TEST(spills_and_dropped_accesses) {
   Made m = {0};
   m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);

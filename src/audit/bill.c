@@ -415,7 +415,8 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
   add_pages(l, scale, &w);
   add_host(m, l, &waits, scale, &w);
   double spilled = audit_spilled(l->registers_from, l->stack_bytes, l->local_array_bytes),
-         resident = w.blocks_per_sm * w.warps_per_block * 32;
+         resident = sol_smaller(w.blocks_per_sm, __builtin_ceil(w.blocks / m->device->sms.value)) *
+                    w.warps_per_block * 32;
   MachineWork spills = l->machine ? machine_spills_counted(m, spilled, accesses, resident)
                                   : machine_spills(m, spilled, w.blocks * w.warps_per_block, resident);
   if (l->machine && w.issues > 0) w.stall = clocks_issuing / w.issues;

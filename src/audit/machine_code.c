@@ -2,8 +2,8 @@
 //
 // ptxas unrolls, merges, moves and predicates: an instruction of the machine comes from one line of PTX, but a
 // line may have several, in several basic blocks. How often a block is executed is estimated:
-//  1. A line whose kind of instruction the machine has once for each of the PTX's (loads, stores, barriers,
-//     floating-point arithmetic, 32-bit integers) votes for the blocks that hold it: its executions over the
+//  1. A line whose kind of instruction the machine has once for each of the PTX's (loads, stores, barriers, shuffles,
+//     floating-point arithmetic, special functions, 32-bit integers) votes for the blocks that hold it: its executions over the
 //     sum of its copies, each times the executions of their blocks. A block takes the median of its votes, in
 //     which memory and barriers weigh most. Blocks are fitted in turns, since copies of a line in several blocks
 //     (a loop that is unrolled, and what is left of it) share its executions.
@@ -104,6 +104,9 @@ static bool is_main(const AuditInst *in, const SassInst *m) {
   case SOL_EMU_CLASS_FLOAT: return m->unit == SASS_UNIT_FP32 || m->unit == SASS_UNIT_INT;
   case SOL_EMU_CLASS_INT: return m->unit == SASS_UNIT_MAD || m->unit == SASS_UNIT_INT;
   case SOL_EMU_CLASS_DOUBLE: return m->unit == SASS_UNIT_FP64;
+  case SOL_EMU_CLASS_HALF: return m->unit == SASS_UNIT_FP16;
+  case SOL_EMU_CLASS_SPECIAL: return m->unit == SASS_UNIT_SPECIAL;
+  case SOL_EMU_CLASS_WARP: return m->kind == SASS_KIND_SHUFFLE;
   case SOL_EMU_CLASS_TENSOR: return m->unit == SASS_UNIT_TENSOR;
   default: return true;
   }

@@ -176,8 +176,6 @@ static bool is_made_of_several(const PtxCode *code) {
   case PTX_OP_BFE:
   case PTX_OP_BFI:
   case PTX_OP_BFIND:
-  case PTX_OP_DP2A:
-  case PTX_OP_DP4A:
   case PTX_OP_CALL: return true;
   case PTX_OP_MUL:
   case PTX_OP_MAD: return code->fn == PTX_FN_HI;
@@ -192,8 +190,13 @@ static uint8_t likeness_of(const PtxCode *code, const AuditInst *in) {
   if (in->barrier || in->unit == SOL_EMU_CLASS_TENSOR) return 3;
   if (in->unit == SOL_EMU_CLASS_MEMORY)
     return in->kind == SOL_EMU_KIND_OTHER || in->kind == SOL_EMU_KIND_CONST_LOAD ? 0 : 3;
+  PtxTypeClass class = sol_ptx_type_class(type);
+  if (code->op == PTX_OP_SETP && class == PTX_CLASS_FLOAT) return 1; // ptxas repeats comparisons
   if (in->unit == SOL_EMU_CLASS_FLOAT || in->unit == SOL_EMU_CLASS_DOUBLE)
-    return sol_ptx_type_class(type) == PTX_CLASS_FLOAT ? 2 : 0;
+    return class == PTX_CLASS_FLOAT ? 2 : 0;
+  if (in->unit == SOL_EMU_CLASS_HALF) return class == PTX_CLASS_FLOAT || class == PTX_CLASS_PACKED ? 2 : 0;
+  if (in->unit == SOL_EMU_CLASS_SPECIAL) return 2;
+  if (in->unit == SOL_EMU_CLASS_WARP) return code->op == PTX_OP_SHFL ? 3 : 0;
   if (in->unit == SOL_EMU_CLASS_INT) return sol_ptx_type_bits(type) == 64 ? 0 : 1;
   return 0;
 }

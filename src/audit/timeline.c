@@ -2,6 +2,8 @@
 #include "audit/inside.h"
 #include "base/heap.h"
 
+#include <string.h>
+
 static const AuditInst *inst_at(const AuditLaunch *l, uint32_t place) {
   uint32_t low = 0, high = l->inst_count;
   while (low < high) {
@@ -48,15 +50,18 @@ static double issued_by_ptx(const AuditLaunch *l) {
   return sum;
 }
 
+static bool one_wave(const MachineModel *m, const MachineWork *w) {
+  return w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->device->sms.value;
+}
+
 // Blocks that all run at once ask for the same lines at about the same time: that most of them are hits in L2 does not make
 // them arrive earlier than the first. So the latency is by the part of the distinct bytes that DRAM serves.
 static double far_clocks(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
                          const AuditWaits *waits) {
   SolFigure l2 = m->device->l2_latency, dram = m->device->mem_latency;
-  bool one_wave = w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->device->sms.value;
   double distinct = 0;
   for (uint32_t i = 0; i < l->touch_count; i++) distinct += l->touches[i].read;
-  if (!one_wave || !(distinct > 0) || !sol_known(l2) || !sol_known(dram))
+  if (!one_wave(m, w) || !(distinct > 0) || !sol_known(l2) || !sol_known(dram))
     return waits->far > 0 ? waits->far : machine_far_clocks(m);
   return l2.value + (dram.value - l2.value) * (w->dram_read < distinct ? w->dram_read / distinct : 1);
 }
@@ -79,10 +84,12 @@ static void add_descriptors(const MachineModel *m, const AuditLaunch *l, Machine
 
 static MachineServed served(const MachineModel *m, const AuditLaunch *l, const MachineWork *w,
                             const AuditWaits *waits) {
-  double read = w->l2_reads * 32, sms = m->device->sms.value;
+  double read = w->l2_reads * 32, sms = sol_smaller(w->blocks, m->device->sms.value),
+         cold = one_wave(m, w) ? w->dram_read / sol_larger(sms, 1) : 0;
   return (MachineServed){.far = far_clocks(m, l, w, waits),
-                         .dram = read > 0 ? (w->dram_read < read ? w->dram_read / read : 1) : 0,
-                         .sms = w->blocks < sms ? w->blocks : sms,
+                         .dram = read > 0 && !(cold > 0) ? sol_smaller(w->dram_read / read, 1) : 0,
+                         .cold = cold,
+                         .sms = sms,
                          .stall = machine_stall(m, w)};
 }
 
@@ -108,12 +115,31 @@ static bool replay_of(const MachineModel *m, const AuditLaunch *l, const Machine
   return fine;
 }
 
-// The launch ends when the stores of its last blocks have been performed; bulk copies are waited for.
+// Whether a block ends without waiting for more than that its last copies back have read their sources.
+static bool leaves_copies(const SolEmuTrace *t) {
+  bool left = false;
+  for (uint32_t i = 0; i < t->ends[t->warps - 1]; i++) {
+    const SolEmuEvent *e = &t->events[i];
+    if (e->step == SOL_EMU_STEP_COPY && e->detail == MACHINE_OUT) left = false;
+    if (e->step == SOL_EMU_STEP_WAIT && e->detail == MACHINE_SOURCES_READ) left = true;
+  }
+  return left;
+}
+
+// The launch ends when the stores of its last blocks have been performed.
 static double drain_clocks(const MachineModel *m, const AuditLaunch *l, const MachineWork *w) {
   double waves = __builtin_ceil(w->blocks / (sol_larger(w->blocks_per_sm, 1) * m->device->sms.value));
+  bool stores = leaves_copies(l->trace);
+  for (uint32_t i = 0; i < l->inst_count && !stores; i++)
+    stores = l->insts[i].kind == SOL_EMU_KIND_GLOBAL_STORE && !l->insts[i].bulk;
+  return stores ? (m->fence_clocks + m->store_fence_clocks) / sol_larger(waves, 1) : 0;
+}
+
+// Warps that hand registers to others, and those that wait for them.
+static double register_clocks(const MachineModel *m, const AuditLaunch *l) {
   for (uint32_t i = 0; i < l->inst_count; i++)
-    if (l->insts[i].kind == SOL_EMU_KIND_GLOBAL_STORE && !l->insts[i].bulk)
-      return (m->fence_clocks + m->store_fence_clocks) / sol_larger(waves, 1);
+    if (strncmp(l->insts[i].text, "setmaxnreg", 10) == 0 && l->insts[i].counts.executions)
+      return m->register_clocks;
   return 0;
 }
 
@@ -126,6 +152,6 @@ void audit_add_replay(const MachineModel *m, const AuditLaunch *l, const AuditWa
   if (!l->trace || (!prices && !line)) return;
   MachineTimeline *out = line ? line : sol_heap_alloc(sizeof *out);
   if (out && replay_of(m, l, w, waits, scale, out) && prices && out->clocks > 0)
-    w->replayed = 1, w->exposed = out->exposed + drain_clocks(m, l, w);
+    w->replayed = 1, w->exposed = out->exposed + drain_clocks(m, l, w) + register_clocks(m, l);
   if (!line) sol_heap_free(out);
 }

@@ -2,11 +2,12 @@
 //
 //  1. A warp issues its instructions `issue` clocks apart; the warps of one of the SM's four sub-partitions share its issue slot, one a
 //     clock. A warp belongs to part number % 4, whose tensor core executes its matrix instructions in order, each for its FLOPs
-//     at tensor_share of the peak, or for as long as shared memory takes to give all four their operands.
+//     at the peak, but no more than tensor_share of it for all SMs together, or for as long as shared memory takes to give all four their operands.
 //  2. mma and wmma keep the warp until the tensor core takes them; wgmma does not. A wait for a group of them lasts until the
 //     last has been executed, and tensor_clocks longer.
 //  3. Copies and loads that miss L1 are transferred one after another at the SM's share of what L2 and DRAM give, and arrive a
-//     latency later: a load's, and tma_clocks more for a copy. Stores have a way of their own.
+//     latency later: a load's, and tma_clocks more for a copy. Stores have a way of their own. Blocks that all run at once ask DRAM for
+//     all it has to give before anything is in L2 that others have read: the first bytes come at DRAM's pace.
 //  4. A barrier passes barrier_clocks after the last has come to it, so does a phase of an mbarrier that a warp completes. Of copies
 //     and matrix instructions that is part of their latency. A cluster's barrier passes after cluster_barrier_clocks.
 //     The first tensor copy of a block in either direction waits descriptor_clocks for its descriptor, and others behind it.
@@ -36,6 +37,7 @@ const char *machine_state_key(MachineState state) {
 MachineCosts machine_costs(const MachineModel *m, const MachineServed *s) {
   const SolDevice *d = m->device;
   double all = s->sms * d->boost_clock.value; // clocks of all busy SMs in a second
+  double together = sol_smaller(m->tensor_share * d->sms.value / s->sms, 1); // of the peak
   double byte = sol_known(d->l2_bandwidth) ? all / d->l2_bandwidth.value : 0,
          dram = s->dram * all / machine_copy_rate(m);
   return (MachineCosts){
@@ -51,9 +53,11 @@ MachineCosts machine_costs(const MachineModel *m, const MachineServed *s) {
       .copy = s->far + m->tma_clocks,
       .byte = sol_larger(sol_larger(1 / m->bulk_fill_bytes, byte), dram),
       .loaded_byte = sol_larger(sol_larger(1 / m->l2_fill_bytes, byte), dram),
-      .stored_byte = sol_larger(1 / m->bulk_fill_bytes, byte),
+      .stored_byte = sol_larger(1 / m->bulk_store_bytes, byte),
+      .cold = s->cold,
+      .cold_byte = all / machine_copy_rate(m),
       .flop = sol_known(d->peak_fp16)
-                  ? d->sms.value * d->boost_clock.value * PARTS / (d->peak_fp16.value * m->tensor_share)
+                  ? d->sms.value * d->boost_clock.value * PARTS / (d->peak_fp16.value * together)
                   : 0,
       .tensor = m->tensor_clocks,
       .wavefront = sol_known(d->smem_bytes_per_clock) ? 128 / d->smem_bytes_per_clock.value : 1};
@@ -76,6 +80,7 @@ typedef struct Warp {
 
 typedef struct Sm {
   double slot[PARTS], tensor[PARTS], in, out; // when each is free
+  double got;                                 // bytes from DRAM
   double slot_busy[PARTS], tensor_busy[PARTS], shared_busy, in_busy, out_busy;
 } Sm;
 
@@ -164,12 +169,21 @@ static double transfer(Sim *s, uint32_t warp, double late, double clocks, bool o
   return *way;
 }
 
+// Clocks to transfer so many bytes to the SM.
+static double fetch(Sim *s, uint32_t warp, double bytes, double byte) {
+  const MachineCosts *c = &s->r->costs;
+  Sm *sm = &s->sms[warp / s->r->warps_per_block];
+  double cold = sol_smaller(bytes, c->cold - sm->got);
+  sm->got += cold;
+  return (bytes - cold) * byte + cold * sol_larger(byte, c->cold_byte);
+}
+
 static void load(Sim *s, uint32_t warp, const MachineEvent *e) {
   const MachineCosts *c = &s->r->costs;
   Warp *w = &s->warps[warp];
   double done = w->clock + (e->detail == MACHINE_OF_OTHERS ? c->others : c->l1);
   if (e->detail == MACHINE_BEYOND_L1) {
-    done = transfer(s, warp, 0, e->amount * c->loaded_byte, false) + c->far;
+    done = transfer(s, warp, 0, fetch(s, warp, e->amount, c->loaded_byte), false) + c->far;
     use_unit(s, warp, MACHINE_COPIES, w->clock, done, 1);
   }
   w->loaded = sol_larger(w->loaded, done);
@@ -180,7 +194,8 @@ static void copy(Sim *s, uint32_t warp, const MachineEvent *e) {
   Warp *w = &s->warps[warp];
   if (e->amount > 0) {
     bool out = e->detail == MACHINE_OUT;
-    w->copied_read = transfer(s, warp, e->late, e->amount * (out ? c->stored_byte : c->byte), out);
+    double clocks = out ? e->amount * c->stored_byte : fetch(s, warp, e->amount, c->byte);
+    w->copied_read = transfer(s, warp, e->late, clocks, out);
     w->copied = w->copied_read + c->copy;
     use_unit(s, warp, MACHINE_COPIES, w->clock, w->copied, 1);
   }

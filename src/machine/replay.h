@@ -49,7 +49,9 @@ typedef struct MachineCosts {
   double issue, shared, l1, far, others, barrier, cluster, fence, store_fence;
   double copy; // latency of an asynchronous copy, with that of the memory which serves it
   double byte, loaded_byte,
-      stored_byte;  // transfer between L2 and the SM: by copies, by loads, by copies back
+      stored_byte; // transfer between L2 and the SM: by copies, by loads, by copies back
+  double cold,
+      cold_byte; // the first bytes that an SM gets come from DRAM: how many, and their transfer, if that is longer
   double flop;      // of one of four tensor cores
   double tensor;    // until the result of a matrix instruction is there, beyond its own time
   double wavefront; // of shared memory
@@ -112,6 +114,7 @@ typedef struct MachineTimeline { // of the first block
 typedef struct MachineServed {
   double far;   // clocks of a wait for a load that misses L1
   double dram;  // of the bytes that SMs read: the part that comes from DRAM
+  double cold;  // bytes of an SM that come from DRAM before all others; `dram` is 0 then
   double sms;   // that have blocks
   double stall; // clocks between a warp's instructions
 } MachineServed;

@@ -28,7 +28,7 @@
 //     ncu and nsys show it; the rest is the gap before it.
 //  9. The GPU starts a block in start_clocks; a cluster takes the time of cluster_starts blocks more.
 //     Blocks that wait do not keep others from being started: both overlap as resources do.
-// 10. Tensor cores reach tensor_share of their peak. Where a block that uses them was replayed (replay.c), which has
+// 10. All tensor cores together reach tensor_share of their peak, those of an SM alone the peak. Where a block that uses them was replayed (replay.c), which has
 //     how units overlap, the busiest resource counts alone; what the block's life is longer comes after it, as far as no other
 //     resident block uses it.
 // 11. Atomics to the same memory are serialised: see audit/work.c.
@@ -197,10 +197,15 @@ static double issue_seconds(const Spread *m, const MachineWork *w) {
   return combined(parts, SOL_COUNT(parts));
 }
 
+// Of SMs that use their tensor cores at the same time, all together no more than tensor_share of the peak.
 static double tensor_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
   if (w->tensor_flops <= 0) return 0;
+  double blocks = sol_larger(w->blocks, 1), share = m->model->tensor_share,
+         full = __builtin_floor(blocks / m->sms), rest = blocks / m->sms - full,
+         turns = full / share + (rest > 0 ? sol_larger(rest / share, 1) : 0);
   if (sol_known(m->d->peak_fp16))
-    return w->tensor_flops / (m->d->peak_fp16.value * m->model->tensor_share) * m->sms * m->share;
+    return w->tensor_flops / blocks * turns * (w->busiest > 0 ? w->busiest : 1) * m->sms /
+           m->d->peak_fp16.value;
   out->left_out |= 1u << MACHINE_TENSOR;
   return 0;
 }

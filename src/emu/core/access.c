@@ -92,13 +92,15 @@ static uint8_t *shared_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *add
   return NULL;
 }
 
-static uint64_t billed_local(const EmuCtx *x, int lane, uint64_t offset, uint64_t bytes) {
+// Local memory is interleaved by words: one of all lanes of a warp, then the next. That is a line.
+enum { LOCAL_WORD = 4 };
+_Static_assert(LOCAL_WORD *EMU_LANES == SOL_LINE_BYTES, "a word of each lane");
+static uint64_t billed_local(const EmuCtx *x, int lane, uint64_t offset) {
   const EmuRun *run = x->launch;
   uint64_t slots = (uint64_t)run->units_per_sm * run->cluster_size * run->warps;
   uint64_t warp = emu_worker(x)->sm->index * slots + (uint64_t)x->block->slot * run->warps + x->warp->index;
-  uint64_t word = bytes > 4 ? bytes : 4;
   return EMU_LOCAL_BILLED + warp * run->emu->machine.stack_bytes * EMU_LANES +
-         offset / word * word * EMU_LANES + (uint64_t)lane * word + offset % word;
+         offset / LOCAL_WORD * LOCAL_WORD * EMU_LANES + (uint64_t)lane * LOCAL_WORD + offset % LOCAL_WORD;
 }
 
 static uint8_t *local_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *address, uint64_t bytes,
@@ -106,7 +108,7 @@ static uint8_t *local_host(EmuCtx *x, const EmuInst *i, int lane, uint64_t *addr
   uint64_t cap = x->block->local_cap[x->warp->index];
   if (cap >= bytes && *address <= cap - bytes) {
     uint8_t *host = x->block->local[x->warp->index] + (uint64_t)lane * cap + *address;
-    *address = billed_local(x, lane, *address, bytes);
+    *address = billed_local(x, lane, *address);
     return host;
   }
   emu_find(x, i, 1u << lane, SOL_EMU_OUT_OF_BOUNDS, *address, bytes,
@@ -304,6 +306,21 @@ static void count_coalesced(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, u
   if (x->launch->observing) emu_observe_access(x, i, acc, bytes, op);
 }
 
+// Of an access to local memory the words are in different lines. They are one request.
+static void count_words(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op) {
+  EmuWorker *w = emu_worker(x);
+  uint64_t addr[EMU_LANES];
+  memcpy(addr, acc->addr, sizeof addr);
+  for (uint32_t at = 0; at < bytes; at += LOCAL_WORD) {
+    sol_coalesce(addr, acc->local, LOCAL_WORD, &w->coalesced);
+    for (int l = 0; l < EMU_LANES; l++) addr[l] += SOL_LINE_BYTES;
+    if (at + LOCAL_WORD >= bytes) break;
+    sol_l1_access(&w->sm->l1, &w->coalesced, op, i->index, &w->l1_counts[i->index], w->sm->log);
+    w->l1_counts[i->index].requests--;
+  }
+  count_coalesced(x, i, acc, bytes, op);
+}
+
 void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t bytes, SolMemOp op,
                   SolSharedOp shared) {
   SolEmuCounts *c = &x->counts[i->index];
@@ -325,6 +342,10 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
   if (i->space == PTX_SPACE_CONST || i->space == PTX_SPACE_PARAM) { // a cache of its own
     c->requests++;
     if (i->space == PTX_SPACE_CONST) c->turns += distinct_words(acc->addr, rest);
+    return;
+  }
+  if (acc->local == rest && bytes > LOCAL_WORD) {
+    count_words(x, i, acc, bytes, op);
     return;
   }
   sol_coalesce(acc->addr, rest, bytes, &w->coalesced);
