@@ -17,12 +17,11 @@ enum { NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
 enum { NORM_LAPS = 6 }; // big, two inputs: chunks of each that a thread has at most
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 // "rows": warps of an SM, by their registers, and of a block at most; chunks of a thread, at most; rows that a block holds, and whose posts it has.
-enum { NORM_ROWS_WARPS = 16, NORM_ROWS_CHUNKS = 6, NORM_ROWS_HELD = 4, NORM_ROWS_POSTS = 4 };
+enum { NORM_ROWS_WARPS = 16, NORM_ROWS_CHUNKS = 5, NORM_ROWS_HELD = 4, NORM_ROWS_POSTS = 4 };
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 // Of short rows, beside NarrowShape.
 typedef struct NormNarrow {
   int32_t piece[NARROW_TENSORS]; // bytes that starts and lengths of all rows are multiples of, 8 at most
-  int32_t vectors;               // where weights and biases are in shared memory
   int32_t copy_bits;             // 2^copy_bits lanes copy a row where rows are apart
   int32_t plain;                 // all tensors have words where x has words, and are of its type, or fp8
 } NormNarrow;

@@ -21,6 +21,7 @@ typedef struct RowsPlace {
   Strip s;
   int warps, warp;     // of the row, in all its blocks; this one
   int first, count;    // chunks first, first + 32 warps, ...
+  int full, rest;      // chunks that all warps have, and what is left for the first of them
   int shift;           // bytes from the aligned 16 bytes of the input to the chunks
   int edge, sum_edge;  // columns beside the chunks, and beside those 16 bytes; -1: none
 } RowsPlace;
@@ -35,7 +36,8 @@ INLINE RowsPlace rows_place(NormKernel c, const NormParams *p, const char *x, co
   if (a.shift) // what is around a chunk is then within the row
     a.s.head += per, a.s.chunks = max(0, a.s.chunks - 2), a.s.edges = (int)p->n - a.s.chunks * per;
   a.first = a.warp * 32 + threadIdx.x % 32;
-  a.count = a.first < a.s.chunks ? (int)((uint32_t)(a.s.chunks - a.first - 1) / (32 * a.warps)) + 1 : 0;
+  a.full = (int)((uint32_t)a.s.chunks / (uint32_t)(32 * a.warps)), a.rest = a.s.chunks - a.full * 32 * a.warps;
+  a.count = a.full + (a.first < a.rest);
   Strip raw = a.s;
   raw.head -= a.shift / in;
   a.edge = a.first < a.s.edges ? strip_edge(a.s, a.first, per) : -1;
@@ -45,21 +47,21 @@ INLINE RowsPlace rows_place(NormKernel c, const NormParams *p, const char *x, co
 
 // Elements of a row that a warp sums up.
 INLINE float rows_elements(NormKernel c, const RowsPlace &a, int warp) {
-  int all = 32 * a.warps, full = a.s.chunks / all * 32, rest = a.s.chunks % all - 32 * warp;
-  return (float)((full + max(0, min(rest, 32))) * (16 / norm_bytes(c)) + (warp ? 0 : a.s.edges));
+  return (float)((a.full * 32 + max(0, min(a.rest - 32 * warp, 32))) * (16 / norm_bytes(c)) + (warp ? 0 : a.s.edges));
 }
 
-// Starts to copy a row. Each row is a group of copies, though there may be none.
-INLINE void rows_fetch(NormKernel c, const RowsPlace &a, const char *x, bool there, uint4 *mine) {
-  const int lane = threadIdx.x % 32;
-  const char *from = x + (a.s.head * norm_bytes(c) - a.shift + a.first * 16);
-  int step = 32 * a.warps;
+// Starts to copy a row: from, the thread's first 16 bytes of it. Each row is a group of copies, though there may be none.
+INLINE void rows_fetch(NormKernel c, const RowsPlace &a, const char *from, bool there, uint4 *mine) {
+  const int lane = threadIdx.x % 32, count = there ? a.count : 0;
+  uint32_t step = 512 * a.warps;
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) {
-    if (!there || k >= a.count) continue;
-    fetch16(mine + k * ROWS_LANE, from + (int64_t)k * step * 16);
-    if (a.shift && (lane == 31 || a.first + k * step == a.s.chunks - 1)) fetch16(mine + k * ROWS_LANE + 1, from + (int64_t)k * step * 16 + 16);
-  }
+  for (int k = 0; k < c.chunks; k++)
+    if (k < count) fetch16(mine + k * ROWS_LANE, from + k * step);
+  if (a.shift && lane == 31)
+#pragma unroll 1
+    for (int k = 0; k < count; k++) fetch16(mine + k * ROWS_LANE + 1, from + k * step + 16);
+  else if (a.shift && count && a.first + (count - 1) * 32 * a.warps == a.s.chunks - 1) // the row's last
+    fetch16(mine + (count - 1) * ROWS_LANE + 1, from + (count - 1) * step + 16);
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
@@ -156,8 +158,26 @@ INLINE float2 rows_take(NormKernel c, const NormParams *p, const RowsPlace &a, u
   return make_float2(mean, sum * p->over_n);
 }
 
-INLINE void rows_put(NormKernel c, const NormParams *p, const RowsPlace &a, const uint4 *mine, Vec *w, Vec *b, float mean, float scale, char *y) {
+// A chunk's result. Layernorm: x * scale - mean * scale, which is as exact as the mean is.
+INLINE Vec rows_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float away, float scale, bool plus) {
+  const int in = norm_bytes(c);
+  float f[8], w[8], b[8];
+  if (c.op != NORM_LAYER) return norm_output(c, p, v, weight, bias, 0, scale);
+  widen(&v, c.kind, in, f);
+  widen(&weight, c.kind, in, w);
+  widen(&bias, c.kind, in, b);
+#pragma unroll
+  for (int j = 0; j < 16 / in; j++) f[j] = fmaf(fmaf(f[j], scale, away), plus ? w[j] + p->offset : w[j], b[j]);
+  narrow(&v, c.kind, in, f);
+  return v;
+}
+
+// plain: the output is of the input's type; plus: weights have an offset. Both are literals.
+INLINE void rows_put(NormKernel c, const NormParams *p, const RowsPlace &a, const uint4 *mine, Vec *w, Vec *b, float mean, float scale, char *y, bool plain, bool plus) {
   const int per = 16 / norm_bytes(c);
+  float away = -mean * scale;
+  char *to = y + (a.s.head + a.first * per) * norm_bytes(c);
+  uint32_t step = 512 * a.warps;
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
     Vec v;
@@ -166,7 +186,8 @@ INLINE void rows_put(NormKernel c, const NormParams *p, const RowsPlace &a, cons
     if (k >= a.count) continue;
     v.v = mine[k * ROWS_LANE];
     if (a.shift) v.v = funnel(v.v, mine[k * ROWS_LANE + 1], (uint32_t)a.shift, norm_bytes(c));
-    norm_give(c, p, v, w[k], b[k], mean, scale, y, a.s.head + (a.first + k * 32 * a.warps) * per);
+    if (plain) *(uint4 *)(to + k * step) = rows_output(c, p, v, w[k], b[k], away, scale, plus).v;
+    else norm_give(c, p, v, w[k], b[k], mean, scale, y, a.s.head + (a.first + k * 32 * a.warps) * per);
     asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
   }
 }
@@ -202,11 +223,12 @@ INLINE void norm_rows(NormKernel c, const NormParams *p) {
   const char *x = (const char *)p->x + (int64_t)row * p->x_stride;
   char *y = (char *)p->y + (int64_t)row * p->y_stride;
   RowsPlace a = rows_place(c, p, x, y);
+  const char *from = x + (a.s.head * norm_bytes(c) - a.shift + a.first * 16);
   float2 *posts = (float2 *)rows_memory;
   const int held = c.chunks * ROWS_LANE * (int)(blockDim.x / 32);
   uint4 *mine = rows_memory + p->aside + threadIdx.x / 32 * (c.chunks * ROWS_LANE) + threadIdx.x % 32;
 #pragma unroll
-  for (int i = 0; i < NORM_ROWS_HELD; i++) rows_fetch(c, a, x + i * x_step, i < rows, mine + i * held);
+  for (int i = 0; i < NORM_ROWS_HELD; i++) rows_fetch(c, a, from + i * x_step, i < rows, mine + i * held);
   float elements = rows_elements(c, a, a.warp), edge = a.sum_edge >= 0 ? load_one(x, a.sum_edge, c.kind) : 0;
   Vec w[8], b[8];
   rows_vector(c, a, p->weight, w);
@@ -215,7 +237,7 @@ INLINE void norm_rows(NormKernel c, const NormParams *p) {
   float2 now = rows_sum(c, a, mine, edge, elements), next = now;
   if (a.warps > 1) rows_post(p, a, arrived, posts, 0, now);
 #pragma unroll 1
-  for (int i = 0; i < rows; i++, x += x_step, y += y_step) {
+  for (int i = 0; i < rows; i++, x += x_step, from += x_step, y += y_step) {
     uint4 *here = mine + i % NORM_ROWS_HELD * held;
     float out_edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0;
     edge = a.sum_edge >= 0 && i + 1 < rows ? load_one(x + x_step, a.sum_edge, c.kind) : 0;
@@ -228,10 +250,13 @@ INLINE void norm_rows(NormKernel c, const NormParams *p) {
     float2 sums = rows_take(c, p, a, arrived, posts, i, now);
     now = next;
     float scale = rsqrtf(sums.y + p->eps);
-    rows_put(c, p, a, here, w, b, sums.x, scale, y);
+    bool plain = p->y_kind == c.kind;
+    if (plain && (c.op != NORM_LAYER || p->offset == 0)) rows_put(c, p, a, here, w, b, sums.x, scale, y, true, false);
+    else if (plain) rows_put(c, p, a, here, w, b, sums.x, scale, y, true, true);
+    else rows_put(c, p, a, here, w, b, sums.x, scale, y, false, true);
     rows_put_edge(c, p, a, out_edge, sums.x, scale, y);
     __syncwarp();
-    rows_fetch(c, a, x + NORM_ROWS_HELD * x_step, i + NORM_ROWS_HELD < rows, here);
+    rows_fetch(c, a, from + NORM_ROWS_HELD * x_step, i + NORM_ROWS_HELD < rows, here);
   }
 }
 #endif

@@ -310,7 +310,7 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   int64_t most = call->layer ? NORM_NARROW_LAYER : p->residual ? NORM_NARROW_PAIR : NORM_NARROW_BYTES;
   bool held = in == 2 && norm_narrow_held(t, p->n) <= most;
   if (p->scaling == NORM_SCALE_BLOCK || !(narrow_holds(p->n, NARROW_NORM) || held)) return false;
-  if (!norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, l)) return false;
+  if (!norm_narrow_plan(ctx, t, p->m, p->n, &p->narrow, &p->how, l)) return false;
   if (p->y_kind != kind && p->y_kind != KIND_FP8) p->how.plain = 0;
   return true;
 }
@@ -359,7 +359,8 @@ static int64_t rows_warps(int64_t least) {
 
 // A block or a cluster has several rows that start alike (norm_rows.cuh). False: they are too short, or too long, or need other kernels.
 static bool plan_rows(const SolContext *ctx, NormCall *call, int kind, int64_t in, int64_t out, OpsLaunch *l) {
-  enum { LEAST = 896, MOST_BLOCKS = 16 };
+  enum { LEAST = 896 };
+  const int MOST_BLOCKS = getenv("SOL_ROWS_BLOCKS") ? atoi(getenv("SOL_ROWS_BLOCKS")) : 1;
   const char *e = getenv("SOL_ROWS_WARPS");
   int64_t most = e ? atoi(e) : NORM_ROWS_WARPS;
   NormParams *p = &call->p;
