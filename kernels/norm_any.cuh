@@ -322,9 +322,10 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_STRIPED(name, op, T, chunks)                                                                               \
   NORM_KERNEL(name, NORM_STRIPED_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,   \
               op, T, chunks, 0, (op) == NORM_ADD || (T) != TYPE_f, 1)
-#define NORM_ROWS(...) // norm_rows.cuh has it
+#define NORM_ROWS(...) // layernorm alone has it
+#define NORM_QUEUE(...) // norm_queue.cuh has it
 #define NORM_NARROW(name, op, T, number)                                                                               \
-  NORM_KERNEL(name, NARROW_THREADS, (op) == NORM_LAYER ? 6 : 8, norm_narrow, op, T, 0, 0, 0)
+  NORM_KERNEL(name, NARROW_THREADS, 8, norm_narrow, op, T, 0, 0, 0)
 #define NORM_LOOP(name, op, T, striped) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (striped) ? 1 : 2, 0, 0, striped)
 // Kernels that need clusters and programmatic dependent launch. The launcher takes their presence to mean that the other
 // kernels were compiled with both, too.

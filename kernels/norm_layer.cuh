@@ -2,7 +2,10 @@
 #ifndef SOL_KERNELS_NORM_LAYER_CUH
 #define SOL_KERNELS_NORM_LAYER_CUH
 
+#include "funnel.cuh"
 #include "norm_any.cuh"
+#include "stats.cuh"
+#include "strip.cuh"
 
 // ---- Rows in shared memory: as norm_big, but one pass over the row for its mean and its squares
 
@@ -132,6 +135,176 @@ INLINE void layer_big(NormKernel c, const NormParams *p) {
     a.v = *held;
     *(uint4 *)y = norm_output(c, p, a, layer_load(weight), layer_load(bias), mean, scale).v;
     weight += step, bias += step, y += step, held += LAYER_THREADS;
+  }
+}
+#endif
+
+// ---- 16-bit rows that start anywhere: a block or a cluster takes several that start alike, NORM_ALIKE rows apart. It has weights and biases, shifted to
+// where these rows' chunks are, in registers for all of them, and copies rows into shared memory while it works on those before. Input and output start
+// alike, weights and biases on 16 bytes.
+
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+// What a thread has of each row: chunks, and perhaps an edge.
+typedef struct LayerChunks {
+  int at, step; // bytes from the row's start to the thread's first chunk, and from chunk to chunk
+  int edge;     // column; -1: none
+  int count;    // of the chunks
+} LayerChunks;
+
+// Of any of the block's rows: y.
+INLINE Strip rows_strip(NormKernel c, const NormParams *p, const char *y) {
+  return strip_of((int)(-(uint32_t)(uintptr_t)y & 15) / norm_bytes(c), (int)p->n, 16 / norm_bytes(c));
+}
+
+INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, int rank) {
+  const int per = 16 / norm_bytes(c);
+  int all = (int)blockDim.x << p->cluster_bits, first = rank * (int)blockDim.x + (int)threadIdx.x;
+  LayerChunks a;
+  a.at = (s.head + first * per) * norm_bytes(c), a.step = all * 16;
+  a.edge = first < s.edges ? strip_edge(s, first, per) : -1;
+  a.count = first < s.chunks ? (s.chunks - first - 1) / all + 1 : 0;
+  return a;
+}
+
+// Elements of a row that a block of the cluster has.
+INLINE float rows_elements(NormKernel c, const NormParams *p, Strip s, int rank) {
+  int all = (int)blockDim.x << p->cluster_bits, chunks = 0;
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) chunks += max(0, min((int)blockDim.x, s.chunks - k * all - rank * (int)blockDim.x));
+  return (float)(chunks * (16 / norm_bytes(c)) + (rank ? 0 : s.edges));
+}
+
+// Starts to copy a row. Each row is a group of copies, though there may be none.
+INLINE void rows_fetch(NormKernel c, const LayerChunks &a, const char *row, bool there, uint4 *held) {
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++)
+    if (there && k < a.count) fetch16(held + k * blockDim.x, row + a.at + k * a.step);
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+INLINE void rows_vector(NormKernel c, const LayerChunks &a, const void *vector, Vec *v) {
+  const char *from = (const char *)vector + a.at;
+#pragma unroll
+  for (int k = 0; k < c.chunks; k += 2) {
+    Around first = load_around(from + k * a.step, k < a.count), second = first;
+    if (k + 1 < c.chunks) second = load_around(from + (k + 1) * a.step, k + 1 < a.count);
+    v[k].v = take_around(first, from, norm_bytes(c)), keep_packed(&v[k]);
+    if (k + 1 < c.chunks) v[k + 1].v = take_around(second, from, norm_bytes(c)), keep_packed(&v[k + 1]);
+  }
+}
+
+// An exchange as exchange_all, one of several. Those with even numbers have one ClusterExchange, those with odd numbers another: nobody is further ahead
+// than the next.
+INLINE void rows_prepare(ClusterExchange *m) { // before exchange_init of the other
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((uint32_t)__cvta_generic_to_shared(&m->arrived)) : "memory");
+}
+INLINE void rows_exchange(ClusterExchange *m, int blocks, float2 v, int number) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t arrived = (uint32_t)__cvta_generic_to_shared(&m->arrived), done = 0;
+  if (number == 0) cluster_wait(); // all of them run, and are ready
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived), "r"(blocks * (int)sizeof(float2)) : "memory");
+  if (threadIdx.x < blocks) {
+    uint32_t slot = (uint32_t)__cvta_generic_to_shared(&m->from[cluster_rank()]), there, signal;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"((int)threadIdx.x));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(signal) : "r"(arrived), "r"((int)threadIdx.x));
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(there), "f"(v.x), "f"(v.y), "r"(signal)
+                 : "memory");
+  }
+  while (!done)
+    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(arrived), "r"(number >> 1 & 1)
+                 : "memory");
+#endif
+}
+
+typedef struct RowsShared { // of every other row
+  StatsRoom room;
+  ClusterExchange exchange;
+} RowsShared;
+
+// Mean and squares of the block's part of a row. elements: of that part.
+INLINE Stats rows_part(NormKernel c, const LayerChunks &a, const uint4 *held, float edge, float elements, StatsRoom *room) {
+  Vec v;
+  v.v = *held;
+  Running r = {a.count ? chunk_mean(v, c.kind, norm_bytes(c)) : edge, {0, 0}, {0, 0}};
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    if (k >= a.count) continue;
+    v.v = held[k * blockDim.x];
+    run_chunk(r, v, c.kind, norm_bytes(c));
+  }
+  if (a.edge >= 0) run_one(r, edge);
+  return stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), elements, room);
+}
+
+// Those of the row. i: its number in this block.
+INLINE Stats rows_whole(NormKernel c, const NormParams *p, const char *y, Stats s, int i, ClusterExchange *exchange) {
+  int blocks = 1 << p->cluster_bits, rank = threadIdx.x & (blocks - 1);
+  if (blocks == 1) return s;
+  float theirs = rows_elements(c, p, rows_strip(c, p, y), rank);
+  rows_exchange(exchange, blocks, make_float2(s.mean, s.squares), i);
+  float2 v = exchange->from[rank];
+  s.mean = layer_blocks(theirs * v.x, blocks) * p->over_n;
+  s.squares = layer_blocks(fmaf(theirs * (v.x - s.mean), v.x - s.mean, v.y), blocks);
+  return s;
+}
+
+INLINE void rows_put(NormKernel c, const NormParams *p, const LayerChunks &a, const uint4 *held, Vec *w, Vec *b, float mean, float scale, char *y) {
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) {
+    Vec v;
+    keep_packed(&w[k]), keep_packed(&b[k]); // not widened once for all rows: there are no registers for that
+    if (k >= a.count) continue;
+    v.v = held[k * blockDim.x];
+    *(uint4 *)(y + a.at + k * a.step) = norm_output(c, p, v, w[k], b[k], mean, scale).v;
+    asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
+  }
+}
+
+INLINE void rows_put_edge(NormKernel c, const NormParams *p, const LayerChunks &a, float apart, float scale, char *y) {
+  if (a.edge < 0) return;
+  float weight = load_one(p->weight, a.edge, c.kind) + p->offset, bias = load_one(p->bias, a.edge, c.kind);
+  store_one(y, a.edge, c.kind, fmaf(apart, weight * scale, bias));
+}
+
+INLINE void layer_rows(NormKernel c, const NormParams *p) {
+  extern __shared__ __align__(128) uint4 far[]; // three rows; a thread reads what it has written itself
+  __shared__ RowsShared shared[2];
+  int rank = p->cluster_bits ? (int)cluster_rank() : 0;
+  if (p->cluster_bits) rows_prepare(&shared[1].exchange), exchange_init(&shared[0].exchange);
+  uint64_t group = block_index() >> p->cluster_bits, row = group / NORM_ALIKE * NORM_ALIKE * p->rows + group % NORM_ALIKE;
+  begin_kernel();
+  if (row >= p->m) return;
+  int rows = (int)min((uint64_t)p->rows, (p->m - row + NORM_ALIKE - 1) / NORM_ALIKE);
+  const char *x = (const char *)p->x + (int64_t)row * p->x_stride;
+  char *y = (char *)p->y + (int64_t)row * p->y_stride;
+  Strip strip = rows_strip(c, p, y);
+  LayerChunks a = rows_chunks(c, p, strip, rank);
+  const int held = c.chunks * (int)blockDim.x; // chunks of a row in shared memory
+  uint4 *mine = far + threadIdx.x;
+  rows_fetch(c, a, x, true, mine);
+  rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, rows > 1, mine + held);
+  float edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0, elements = fmaxf(rows_elements(c, p, strip, rank), 1);
+  Vec w[4], b[4];
+  rows_vector(c, a, p->weight, w);
+  rows_vector(c, a, p->bias, b);
+  int now = 0, then = 2; // where this row is, and the one after the next will be
+#pragma unroll 1
+  for (int i = 0; i < rows; i++, y += NORM_ALIKE * p->y_stride) {
+    x += NORM_ALIKE * p->x_stride;
+    rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, i + 2 < rows, mine + then * held);
+    float next = a.edge >= 0 && i + 1 < rows ? load_one(x, a.edge, c.kind) : 0;
+    wait_but(2);
+    Stats s = rows_part(c, a, mine + now * held, edge, elements, &shared[i & 1].room);
+    s = rows_whole(c, p, y, s, i, &shared[i & 1].exchange);
+    float scale = rsqrtf(fmaf(s.squares, p->over_n, p->eps));
+    rows_put(c, p, a, mine + now * held, w, b, s.mean, scale, y);
+    rows_put_edge(c, p, a, edge - s.mean, scale, y);
+    edge = next;
+    then = now, now = now == 2 ? 0 : now + 1;
   }
 }
 #endif

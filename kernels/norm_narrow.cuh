@@ -1,16 +1,18 @@
-// Row normalisations of short rows of any length, alignment and types. A block has some rows in shared memory (narrow.cuh), from where some lanes take each
-// into registers and back. Two elements of 2 bytes that share a word are one access. A thread's rows all start alike: it has their columns' weights and biases in registers.
+// Row normalisations of short rows of any length, alignment and types. A block has some rows in shared memory (narrow.cuh), and so has it
+// weights and biases, as floats. Some lanes visit each row twice: for its sums, and for what is written. Two elements of 2 bytes that share a word of x are
+// one access; the row's first and last element may share theirs with other rows, and are taken singly.
 #ifndef SOL_KERNELS_NORM_NARROW_CUH
 #define SOL_KERNELS_NORM_NARROW_CUH
 
 #include "narrow.cuh"
 #include "norm_fp8.cuh"
 
-enum { NARROW_WORDS = 8 }; // that a lane has at most
+enum { NARROW_BATCH = 4 }; // words that a lane loads at a time
 
 // What a block has of the tensors.
 typedef struct NormTiles {
   NarrowTile x, residual, y, second;
+  const float *weight, *bias; // offset included
   int rows;
   Fp8Scale q; // fp8 by tensor
 } NormTiles;
@@ -20,6 +22,9 @@ INLINE int narrow_size(int kind) { // of an element
 }
 INLINE int narrow_y_size(NormKernel c, const NormParams *p) { return c.op == NORM_RMS_FP8 ? 1 : narrow_size(p->y_kind); }
 
+// Weights and biases are there twice where two elements are a word, once on 8 bytes and once beside: two neighbours are one access wherever the row starts.
+INLINE int narrow_copies(NormKernel c) { return 4 / norm_bytes(c); }
+
 INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
   const int in = norm_bytes(c);
   NormTiles t;
@@ -28,6 +33,8 @@ INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
   t.residual = narrow_tile(&p->narrow, NARROW_RESIDUAL, p->residual, p->residual_stride, in, t.rows);
   t.second = narrow_tile(&p->narrow, NARROW_SECOND, p->second, p->second_stride, in, t.rows);
   t.y = narrow_tile(&p->narrow, NARROW_Y, p->y, p->y_stride, narrow_y_size(c, p), t.rows);
+  t.weight = (const float *)(narrow_memory + p->how.vectors);
+  t.bias = t.weight + narrow_copies(c) * (p->narrow.n | 1);
   t.q.up = t.q.over = 1;
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) t.q = fp8_scale(*p->scales);
   return t;
@@ -83,11 +90,17 @@ INLINE void narrow_send_rows(const NormParams *p, const NarrowTile &t, int which
     narrow_send_one(p, t, row, p->how.piece[which]);
 }
 
-INLINE float narrow_weight(const NormParams *p, int column, int kind) {
-  return p->weight ? load_one(p->weight, column, p->weight_kind == KIND_FP32 ? KIND_FP32 : kind) + p->offset : 1;
+INLINE void narrow_fill_vector(NormKernel c, float *to, const void *vector, int kind, int n, float none, float plus) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    float f = vector ? load_one(vector, i, kind) + plus : none;
+    to[i] = f;
+    if (narrow_copies(c) == 2) to[(n | 1) + i] = f;
+  }
 }
-INLINE float narrow_bias(const NormParams *p, int column, int kind) {
-  return p->bias ? load_one(p->bias, column, p->weight_kind == KIND_FP32 ? KIND_FP32 : kind) : 0;
+
+// Those of a word's elements.
+INLINE float2 narrow_vector_at(NormKernel c, const float *copy, int column) {
+  return narrow_copies(c) == 1 ? make_float2(copy[column], 0) : *(const float2 *)(copy + column);
 }
 
 // The table's rows that the block's ids name, in shared memory beside the tiles; NULL: there is none. After a barrier.
@@ -112,86 +125,151 @@ INLINE void narrow_look_up(NormKernel c, const NormParams *p, const NarrowTile &
 
 // ---- One row
 
+// What a lane has of a row: `count` words, the first at `column`, `step` columns from one to the next; and perhaps the row's
+// first or last element. Elements of 2 bytes: words are those of x, two elements.
+typedef struct NarrowShare {
+  char *x, *residual, *y, *second; // the row in shared memory
+  const float *weight, *bias;      // the copies whose words are where this row's are
+  int column, step, count, edge[2]; // edges: columns; -1: none
+  int lanes, n;                     // n: 0 beyond the last row
+} NarrowShare;
+
+INLINE NarrowShare narrow_share(NormKernel c, const NormParams *p, const NormTiles *t, int row, int lane, int lanes) {
+  const int per = 4 / norm_bytes(c);
+  NarrowShare s;
+  bool there = row < t->rows;
+  s.x = c.op == NORM_EMBED ? narrow_row(t->x, row, there ? narrow_ids(p)[row] : nullptr) : narrow_row(t->x, row);
+  s.residual = c.op == NORM_ADD ? narrow_row(t->residual, row) : nullptr;
+  s.second = c.op == NORM_ADD || c.op == NORM_EMBED ? narrow_row(t->second, row) : nullptr;
+  s.y = narrow_row(t->y, row);
+  s.n = there ? p->narrow.n : 0, s.lanes = lanes;
+  int head = per == 2 && s.n ? (int)((uint32_t)(uintptr_t)s.x >> 1 & 1) : 0, words = (s.n - head) / per;
+  s.column = head + lane * per, s.step = lanes * per;
+  s.weight = t->weight + (head ? p->narrow.n | 1 : 0), s.bias = t->bias + (head ? p->narrow.n | 1 : 0);
+  s.count = words > lane ? ((words - lane - 1) >> p->narrow.lane_bits) + 1 : 0;
+  s.edge[0] = head && lane == 0 ? 0 : -1;
+  s.edge[1] = per == 2 && (s.n - head) & 1 && lane == lanes - 1 ? s.n - 1 : -1;
+  return s;
+}
+
 INLINE float2 word_floats(NormKernel c, uint32_t u) {
   return norm_bytes(c) == 4 ? make_float2(__uint_as_float(u), 0) : widen2(u, c.kind);
 }
 INLINE uint32_t word_of(NormKernel c, float2 f) { return norm_bytes(c) == 4 ? __float_as_uint(f.x) : narrow2(f.x, f.y, c.kind); }
+INLINE uint32_t word_take(NormKernel c, const char *row, int column) { return *(const uint32_t *)(row + column * norm_bytes(c)); }
 
-// A row in shared memory.
-typedef struct NarrowRows {
-  char *x, *residual, *y, *second;
-} NarrowRows;
-
-INLINE NarrowRows narrow_at(NormKernel c, const NormParams *p, const NormTiles *t, int row) {
-  NarrowRows r;
-  r.x = c.op == NORM_EMBED ? narrow_row(t->x, row, narrow_ids(p)[row]) : narrow_row(t->x, row);
-  r.residual = c.op == NORM_ADD ? narrow_row(t->residual, row) : nullptr;
-  r.second = c.op == NORM_ADD || c.op == NORM_EMBED ? narrow_row(t->second, row) : nullptr;
-  r.y = narrow_row(t->y, row);
-  return r;
+// The same elements of another tensor. plain: they are a word there, too.
+INLINE uint32_t word_take_other(NormKernel c, const char *row, int column, bool plain) {
+  if (plain || norm_bytes(c) == 4) return word_take(c, row, column);
+  return ((const uint16_t *)row)[column] | (uint32_t)((const uint16_t *)row)[column + 1] << 16;
 }
-
-// Whether a row's first element is the second of a word: of x, or of y where rows of x are looked up. Alike for rows that are an even number apart.
-INLINE int narrow_head(NormKernel c, const NormParams *p, const NormTiles *t, int row) {
-  if (norm_bytes(c) == 4 || (c.op == NORM_EMBED && p->y_kind == KIND_FP32)) return 0;
-  const NarrowTile &of = c.op == NORM_EMBED ? t->y : t->x;
-  return (int)((uint32_t)(uintptr_t)(of.at + row * of.stride) >> 1 & 1);
-}
-
-// What a lane has of each of its rows: words `lanes` apart, the first at `column`. Elements of 2 bytes: two are a word. The row's first and last element may share
-// theirs with other rows.
-typedef struct NarrowLane {
-  int column, step, count; // column: -1 where the word starts before the row
-  bool lead, single;       // the first word's first element is not the row's; nor is the last word's second
-} NarrowLane;
-
-// Whether an element of word k is the row's: a lane has `words` words, or up to two less.
-INLINE bool lane_has(const NarrowLane &a, int k, int words, int second) {
-  if (k == 0 && !second && a.lead) return false;
-  return k < words - 2 || (k < a.count && !(second && a.single && k == a.count - 1));
-}
-
-// head: the row's first element is the second of a word.
-INLINE NarrowLane narrow_lane(NormKernel c, const NormParams *p, int head, int lane) {
-  const int per = 4 / norm_bytes(c);
-  int n = p->narrow.n, all = (n + head + per - 1) / per;
-  NarrowLane a;
-  a.column = lane * per - head, a.step = per << p->narrow.lane_bits;
-  a.lead = head && lane == 0;
-  a.count = (all - lane + (1 << p->narrow.lane_bits) - 1) >> p->narrow.lane_bits;
-  a.single = per == 2 && (n + head) & 1 && ((all - 1 - lane) & ((1 << p->narrow.lane_bits) - 1)) == 0;
-  return a;
-}
-
-// Two elements from `column` on, of which some may not be the row's. words: they are a word in shared memory.
-INLINE uint32_t lane_take(NormKernel c, const char *row, int column, bool first, bool second, bool words) {
-  if (norm_bytes(c) == 4) return first ? ((const uint32_t *)row)[column] : 0;
-  if (words && first && second) return *(const uint32_t *)(row + column * 2);
-  const uint16_t *at = (const uint16_t *)row + column;
-  return (first ? at[0] : 0) | (uint32_t)(second ? at[1] : 0) << 16;
-}
-INLINE void lane_give(NormKernel c, char *row, int column, bool first, bool second, bool words, uint32_t u) {
-  if (norm_bytes(c) == 4) {
-    if (first) ((uint32_t *)row)[column] = u;
-  } else if (words && first && second) {
-    *(uint32_t *)(row + column * 2) = u;
+INLINE void word_give(NormKernel c, char *row, int column, bool plain, uint32_t u) {
+  if (plain || norm_bytes(c) == 4) {
+    *(uint32_t *)(row + column * norm_bytes(c)) = u;
   } else {
-    if (first) ((uint16_t *)row)[column] = (uint16_t)u;
-    if (second) ((uint16_t *)row)[column + 1] = (uint16_t)(u >> 16);
+    ((uint16_t *)row)[column] = (uint16_t)u, ((uint16_t *)row)[column + 1] = (uint16_t)(u >> 16);
   }
 }
 
-// Results. words: in x's type, or fp8, and words where x has words.
-INLINE void lane_result(NormKernel c, const NormParams *p, char *y, int column, bool first, bool second, bool words, float2 f) {
-  if (c.op == NORM_RMS_FP8 && words && first && second) {
+// Results. plain: in x's type, or fp8, and words where x has words.
+INLINE void word_result(NormKernel c, const NormParams *p, char *y, int column, bool plain, float2 f) {
+  if (c.op == NORM_RMS_FP8 && plain && norm_bytes(c) == 2) {
     *(uint16_t *)(y + column) = (uint16_t)fp8_pair(f.x, f.y);
-  } else if (c.op != NORM_RMS_FP8 && words) {
-    lane_give(c, y, column, first, second, true, word_of(c, f));
+  } else if (c.op != NORM_RMS_FP8 && plain) {
+    word_give(c, y, column, true, word_of(c, f));
   } else {
     int kind = c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind;
-    if (first) store_one(y, column, kind, f.x);
-    if (second && norm_bytes(c) == 2) store_one(y, column + 1, kind, f.y);
+    store_one(y, column, kind, f.x);
+    if (norm_bytes(c) == 2) store_one(y, column + 1, kind, f.y);
   }
+}
+
+// Sums, rounded to the type, and looked-up elements are written on the way; sums take the place of x. u, v: words of x and residual.
+INLINE float2 word_input(NormKernel c, const NormParams *p, const NarrowShare &s, int column, bool plain, uint32_t u, uint32_t v) {
+  float2 f = word_floats(c, u);
+  if (c.op == NORM_ADD) {
+    float2 g = word_floats(c, v);
+    u = word_of(c, make_float2(f.x + g.x, f.y + g.y));
+    word_give(c, s.x, column, true, u);
+    f = word_floats(c, u);
+  }
+  bool second = c.op == NORM_ADD ? s.second != s.x : c.op == NORM_EMBED && p->second;
+  if (second) word_give(c, s.second, column, plain, u);
+  return f;
+}
+
+INLINE float edge_input(NormKernel c, const NormParams *p, const NarrowShare &s, int column) {
+  float f = load_one(s.x, column, c.kind);
+  if (c.op == NORM_ADD) {
+    store_one(s.x, column, c.kind, f + load_one(s.residual, column, c.kind));
+    f = load_one(s.x, column, c.kind);
+  }
+  if ((c.op == NORM_ADD && s.second != s.x) || (c.op == NORM_EMBED && p->second)) store_one(s.second, column, c.kind, f);
+  return f;
+}
+
+// A lane's part of the row's sums. Layernorm: of what elements are above a middle, the mean of the lane's first, as in stats.cuh.
+typedef struct NarrowSums {
+  float middle;
+  float2 sum, squares;
+  float top; // fp8 by row: the largest |x * weight|
+} NarrowSums;
+
+INLINE void narrow_sum_one(NormKernel c, float f, float *sum, float *squares, float middle) {
+  if (c.op == NORM_LAYER) f -= middle, *sum += f;
+  *squares = fmaf(f, f, *squares);
+}
+
+// `batch` words from `column` on: all are loaded before the first is stored.
+INLINE void narrow_sum_words(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, int column, int batch, bool plain,
+                             NarrowSums *sums) {
+  bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
+  uint32_t u[NARROW_BATCH], v[NARROW_BATCH];
+#pragma unroll
+  for (int k = 0; k < batch; k++) {
+    u[k] = word_take(c, s.x, column + k * s.step);
+    v[k] = c.op == NORM_ADD ? word_take_other(c, s.residual, column + k * s.step, plain) : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < batch; k++, column += s.step) {
+    float2 f = word_input(c, p, s, column, plain, u[k], v[k]);
+    if (by_row) sums->top = higher(sums->top, fabsf(f.x * t->weight[column]));
+    if (by_row && norm_bytes(c) == 2) sums->top = higher(sums->top, fabsf(f.y * t->weight[column + 1]));
+    narrow_sum_one(c, f.x, &sums->sum.x, &sums->squares.x, sums->middle);
+    if (norm_bytes(c) == 2) narrow_sum_one(c, f.y, &sums->sum.y, &sums->squares.y, sums->middle);
+  }
+}
+
+INLINE float narrow_middle(NormKernel c, const NarrowShare &s) {
+  if (!s.count) return s.edge[0] >= 0 ? load_one(s.x, s.edge[0], c.kind) : s.edge[1] >= 0 ? load_one(s.x, s.edge[1], c.kind) : 0;
+  const int words = 4; // of one alone, far from the others, the squares would be mostly its distance
+  float2 f = word_floats(c, word_take(c, s.x, s.column));
+#pragma unroll
+  for (int k = 1; k < words; k++) {
+    if (s.count < words) continue;
+    float2 g = word_floats(c, word_take(c, s.x, s.column + k * s.step));
+    f.x += g.x, f.y += g.y;
+  }
+  float over = s.count < words ? 1 : 1.f / words;
+  return norm_bytes(c) == 4 ? f.x * over : (f.x + f.y) * (0.5f * over);
+}
+
+INLINE NarrowSums narrow_sums(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, bool plain) {
+  NarrowSums sums = {c.op == NORM_LAYER ? narrow_middle(c, s) : 0, {0, 0}, {0, 0}, 0};
+  int column = s.column, i = 0;
+#pragma unroll 1
+  for (; i + NARROW_BATCH <= s.count; i += NARROW_BATCH, column += NARROW_BATCH * s.step)
+    narrow_sum_words(c, p, t, s, column, NARROW_BATCH, plain, &sums);
+#pragma unroll 1
+  for (; i < s.count; i++, column += s.step) narrow_sum_words(c, p, t, s, column, 1, plain, &sums);
+#pragma unroll
+  for (int e = 0; e < 2; e++) {
+    if (norm_bytes(c) == 4 || s.edge[e] < 0) continue;
+    float f = edge_input(c, p, s, s.edge[e]);
+    if (c.op == NORM_RMS_FP8) sums.top = higher(sums.top, fabsf(f * t->weight[s.edge[e]]));
+    narrow_sum_one(c, f, &sums.sum.x, &sums.squares.x, sums.middle);
+  }
+  return sums;
 }
 
 INLINE float some_lanes_sum(float v, int lanes) { // lanes: known at run time
@@ -209,6 +287,25 @@ typedef struct NarrowRow {
   Fp8Scale q;
 } NarrowRow;
 
+INLINE NarrowRow narrow_whole(NormKernel c, const NormParams *p, const NarrowShare &s, NarrowSums v, Fp8Scale q, uint64_t row,
+                              bool first) {
+  NarrowRow r = {0, 0, q};
+  float sum = v.sum.x + v.sum.y, squares = v.squares.x + v.squares.y;
+  if (c.op == NORM_LAYER) {
+    float count = (float)(s.count * (4 / norm_bytes(c)) + (s.edge[0] >= 0) + (s.edge[1] >= 0));
+    float apart = count > 0 ? __fdividef(sum, count) : 0, mean = v.middle + apart;
+    squares = fmaf(-sum, apart, squares);
+    // Around the first lane's middle: sums of what lanes' means are apart lose less than sums of the means.
+    float base = __shfl_sync(~0u, v.middle, threadIdx.x % 32 & -s.lanes);
+    r.mean = fmaf(some_lanes_sum((mean - base) * count, s.lanes), p->over_n, base);
+    squares = fmaf((mean - r.mean) * count, mean - r.mean, squares);
+  }
+  r.scale = rsqrtf(fmaf(some_lanes_sum(squares, s.lanes), p->over_n, p->eps));
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW)
+    r.q = fp8_choose(some_lanes_highest(v.top, s.lanes), r.scale, p->scales + row, first);
+  return r;
+}
+
 INLINE float narrow_result(NormKernel c, const NormParams *p, const NarrowRow &r, float weight, float bias, float f) {
   if (c.op == NORM_LAYER) return fmaf(f - r.mean, weight * r.scale, bias);
   if (c.op != NORM_RMS_FP8) return f * (weight * r.scale);
@@ -217,100 +314,53 @@ INLINE float narrow_result(NormKernel c, const NormParams *p, const NarrowRow &r
   return f * r.q.up * r.q.over;
 }
 
-// Words of a lane in registers, as floats; elements that are not the row's are 0.
-typedef struct NarrowHeld {
-  float2 f[NARROW_WORDS], w[NARROW_WORDS], b[NARROW_WORDS];
-} NarrowHeld;
-
-// Weights and biases of its columns: its rows all start alike.
-INLINE void held_vectors(NormKernel c, const NormParams *p, const NarrowLane &a, int words, NarrowHeld *h) {
+INLINE void narrow_result_words(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, const NarrowRow &r, int column,
+                                int batch, bool plain) {
+  const int per = 4 / norm_bytes(c);
+  uint32_t u[NARROW_BATCH];
+  float2 w[NARROW_BATCH], b[NARROW_BATCH];
 #pragma unroll
-  for (int k = 0; k < words; k++) {
-    bool first = lane_has(a, k, words, 0), second = norm_bytes(c) == 2 && lane_has(a, k, words, 1);
-    int column = a.column + k * a.step;
-    h->w[k] = make_float2(first ? narrow_weight(p, column, c.kind) : 0, second ? narrow_weight(p, column + 1, c.kind) : 0);
-    h->b[k] = make_float2(0, 0);
-    if (c.op == NORM_LAYER) h->b[k] = make_float2(first ? narrow_bias(p, column, c.kind) : 0, second ? narrow_bias(p, column + 1, c.kind) : 0);
-  }
-}
-
-// Takes a row; sums of two inputs, rounded to the type, and looked-up elements are written on the way.
-INLINE void held_take(NormKernel c, const NormParams *p, const NarrowLane &a, const NarrowRows &r, int words, bool plain, NarrowHeld *h) {
-  uint32_t u[NARROW_WORDS], v[NARROW_WORDS];
-#pragma unroll
-  for (int k = 0; k < words; k++) {
-    bool first = lane_has(a, k, words, 0), second = norm_bytes(c) == 2 && lane_has(a, k, words, 1);
-    u[k] = lane_take(c, r.x, a.column + k * a.step, first, second, c.op != NORM_EMBED || plain);
-    v[k] = c.op == NORM_ADD ? lane_take(c, r.residual, a.column + k * a.step, first, second, plain) : 0;
+  for (int k = 0; k < batch; k++) {
+    u[k] = word_take(c, s.x, column + k * s.step);
+    w[k] = narrow_vector_at(c, s.weight, column + k * s.step);
+    b[k] = c.op == NORM_LAYER ? narrow_vector_at(c, s.bias, column + k * s.step) : make_float2(0, 0);
   }
 #pragma unroll
-  for (int k = 0; k < words; k++) {
-    bool first = lane_has(a, k, words, 0), second = norm_bytes(c) == 2 && lane_has(a, k, words, 1);
+  for (int k = 0; k < batch; k++) {
     float2 f = word_floats(c, u[k]);
-    if (c.op == NORM_ADD) {
-      float2 g = word_floats(c, v[k]);
-      u[k] = word_of(c, make_float2(f.x + g.x, f.y + g.y));
-      f = word_floats(c, u[k]);
-    }
-    if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) lane_give(c, r.second, a.column + k * a.step, first, second, plain, u[k]);
-    h->f[k] = make_float2(first ? f.x : 0, second ? f.y : 0);
+    f.x = narrow_result(c, p, r, w[k].x, b[k].x, f.x);
+    if (per == 2) f.y = narrow_result(c, p, r, w[k].y, b[k].y, f.y);
+    word_result(c, p, s.y, column + k * s.step, plain, f);
   }
 }
 
-// Elements become what they are from the row's mean. The sum is of what they are from one of them: where they are close to each other, that is exact.
-INLINE void held_center(NormKernel c, const NormParams *p, const NarrowLane &a, int words, int lanes, NarrowHeld *h) {
-  float base = __shfl_sync(~0u, a.lead ? h->f[0].y : h->f[0].x, threadIdx.x % 32 & -lanes), sum = 0, more = 0;
+INLINE void narrow_results(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, const NarrowRow &r, bool plain) {
+  int column = s.column, i = 0;
+#pragma unroll 1
+  for (; i + NARROW_BATCH <= s.count; i += NARROW_BATCH, column += NARROW_BATCH * s.step)
+    narrow_result_words(c, p, t, s, r, column, NARROW_BATCH, plain);
+#pragma unroll 1
+  for (; i < s.count; i++, column += s.step) narrow_result_words(c, p, t, s, r, column, 1, plain);
 #pragma unroll
-  for (int k = 0; k < words; k++) {
-    h->f[k].x = lane_has(a, k, words, 0) ? h->f[k].x - base : 0, sum += h->f[k].x;
-    if (norm_bytes(c) == 2) h->f[k].y = lane_has(a, k, words, 1) ? h->f[k].y - base : 0, more += h->f[k].y;
-  }
-  float mean = some_lanes_sum(sum + more, lanes) * p->over_n;
-#pragma unroll
-  for (int k = 0; k < words; k++) {
-    h->f[k].x = lane_has(a, k, words, 0) ? h->f[k].x - mean : 0;
-    if (norm_bytes(c) == 2) h->f[k].y = lane_has(a, k, words, 1) ? h->f[k].y - mean : 0;
+  for (int e = 0; e < 2; e++) {
+    int at = s.edge[e];
+    if (norm_bytes(c) == 4 || at < 0) continue;
+    float f = narrow_result(c, p, r, t->weight[at], c.op == NORM_LAYER ? t->bias[at] : 0, load_one(s.x, at, c.kind));
+    store_one(s.y, at, c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind, f);
   }
 }
 
-INLINE NarrowRow held_whole(NormKernel c, const NormParams *p, int words, int lanes, Fp8Scale q, uint64_t row, bool first, const NarrowHeld *h) {
-  float2 squares = make_float2(0, 0);
-  float top = 0;
-#pragma unroll
-  for (int k = 0; k < words; k++) {
-    squares.x = fmaf(h->f[k].x, h->f[k].x, squares.x), squares.y = fmaf(h->f[k].y, h->f[k].y, squares.y);
-    if (c.op == NORM_RMS_FP8) top = higher(top, higher(fabsf(h->f[k].x * h->w[k].x), fabsf(h->f[k].y * h->w[k].y)));
-  }
-  NarrowRow r = {0, 0, q};
-  r.scale = rsqrtf(fmaf(some_lanes_sum(squares.x + squares.y, lanes), p->over_n, p->eps));
-  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) r.q = fp8_choose(some_lanes_highest(top, lanes), r.scale, p->scales + row, first);
-  return r;
-}
-
-// All rows of the block. words: a literal.
-INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, int words, bool plain) {
+// All rows of the block.
+INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, bool plain) {
   uint64_t first = block_index() * p->narrow.rows;
-  int lanes = 1 << p->narrow.lane_bits, lane = threadIdx.x & (lanes - 1), row = (int)(threadIdx.x >> p->narrow.lane_bits);
-  NarrowHeld h;
-  NarrowRows r = narrow_at(c, p, t, 0);
-  NarrowLane a = narrow_lane(c, p, narrow_head(c, p, t, row), lane);
-  held_vectors(c, p, a, words, &h);
-#pragma unroll
-  for (int k = 0; k < words; k++) h.f[k] = make_float2(0, 0);
-  narrow_arrived();
+  int lanes = 1 << p->narrow.lane_bits, lane = threadIdx.x & (lanes - 1);
 #pragma unroll 1
   for (int at = 0; at < t->rows; at += NARROW_THREADS >> p->narrow.lane_bits) {
-    bool there = at + row < t->rows;
-    if (there) r = narrow_at(c, p, t, at + row), held_take(c, p, a, r, words, plain, &h); // otherwise the row before is there still: nothing of it is written
-    if (c.op == NORM_LAYER) held_center(c, p, a, words, lanes, &h);
-    NarrowRow whole = held_whole(c, p, words, lanes, t->q, first + at + row, there && lane == 0, &h);
-#pragma unroll
-    for (int k = 0; k < words; k++) {
-      float2 f = h.f[k];
-      f.x = narrow_result(c, p, whole, h.w[k].x, h.b[k].x, f.x);
-      if (norm_bytes(c) == 2) f.y = narrow_result(c, p, whole, h.w[k].y, h.b[k].y, f.y);
-      lane_result(c, p, r.y, a.column + k * a.step, there && lane_has(a, k, words, 0), there && norm_bytes(c) == 2 && lane_has(a, k, words, 1), plain, f);
-    }
+    int row = at + (int)(threadIdx.x >> p->narrow.lane_bits);
+    NarrowShare s = narrow_share(c, p, t, row, lane, lanes);
+    NarrowSums sums = narrow_sums(c, p, t, s, plain);
+    NarrowRow whole = narrow_whole(c, p, s, sums, t->q, first + row, s.n && lane == 0);
+    narrow_results(c, p, t, s, whole, plain);
   }
 }
 
@@ -327,45 +377,43 @@ INLINE void narrow_center(float *f, int n, float mean, float over_n) {
   for (int k = 0; k < NARROW_FEW; k++) f[k] = k < n ? f[k] - rest : 0;
 }
 
-INLINE void narrow_few_row(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowRows &s, uint64_t row, const float *w, const float *b) {
-  int n = p->narrow.n;
+INLINE void narrow_few_row(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, uint64_t row, const float *w, const float *b) {
   float f[NARROW_FEW], sum = 0, squares = 0, top = 0;
 #pragma unroll
   for (int k = 0; k < NARROW_FEW; k++) {
-    f[k] = k < n ? load_one(s.x, k, c.kind) : 0;
-    if (c.op == NORM_ADD && k < n) {
+    f[k] = k < s.n ? load_one(s.x, k, c.kind) : 0;
+    if (c.op == NORM_ADD && k < s.n) {
       f[k] += load_one(s.residual, k, c.kind);
       uint16_t half = norm_bytes(c) == 2 ? narrow_one(f[k], c.kind) : 0;
       if (norm_bytes(c) == 2) f[k] = load_one(&half, 0, c.kind);
     }
-    if (k < n && (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second))) store_one(s.second, k, c.kind, f[k]);
+    if (k < s.n && (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second))) store_one(s.second, k, c.kind, f[k]);
     sum += f[k];
   }
   NarrowRow r = {0, 0, t->q};
-  if (c.op == NORM_LAYER) narrow_center(f, n, sum * p->over_n, p->over_n);
+  if (c.op == NORM_LAYER) narrow_center(f, s.n, sum * p->over_n, p->over_n);
 #pragma unroll
   for (int k = 0; k < NARROW_FEW; k++) {
     squares = fmaf(f[k], f[k], squares);
     if (c.op == NORM_RMS_FP8) top = higher(top, fabsf(f[k] * w[k]));
   }
   r.scale = rsqrtf(fmaf(squares, p->over_n, p->eps));
-  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) r.q = fp8_choose(top, r.scale, p->scales + row, true);
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) r.q = fp8_choose(top, r.scale, p->scales + row, s.n != 0);
 #pragma unroll
   for (int k = 0; k < NARROW_FEW; k++)
-    if (k < n) store_one(s.y, k, c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind, narrow_result(c, p, r, w[k], b[k], f[k]));
+    if (k < s.n) store_one(s.y, k, c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind, narrow_result(c, p, r, w[k], b[k], f[k]));
 }
 
 INLINE void narrow_few(NormKernel c, const NormParams *p, const NormTiles *t) {
   float w[NARROW_FEW], b[NARROW_FEW];
 #pragma unroll
   for (int k = 0; k < NARROW_FEW; k++) {
-    w[k] = k < p->narrow.n ? narrow_weight(p, k, c.kind) : 0;
-    b[k] = c.op == NORM_LAYER && k < p->narrow.n ? narrow_bias(p, k, c.kind) : 0;
+    w[k] = k < p->narrow.n ? t->weight[k] : 0;
+    b[k] = c.op == NORM_LAYER && k < p->narrow.n ? t->bias[k] : 0;
   }
-  narrow_arrived();
 #pragma unroll 1
   for (int row = threadIdx.x; row < t->rows; row += NARROW_THREADS)
-    narrow_few_row(c, p, t, narrow_at(c, p, t, row), block_index() * p->narrow.rows + row, w, b);
+    narrow_few_row(c, p, t, narrow_share(c, p, t, row, 0, 1), block_index() * p->narrow.rows + row, w, b);
 }
 
 // Starts to bring the block's rows into shared memory; and what was made of them back.
@@ -384,10 +432,12 @@ INLINE void norm_narrow(NormKernel c, const NormParams *p) {
   begin_kernel();
   NormTiles t = narrow_tiles(c, p);
   narrow_begin(c, p, &t);
-  bool plain = p->how.plain;
+  narrow_fill_vector(c, (float *)t.weight, p->weight, p->weight_kind, p->narrow.n, 1, p->offset);
+  if (c.op == NORM_LAYER) narrow_fill_vector(c, (float *)t.bias, p->bias, p->weight_kind, p->narrow.n, 0, 0);
+  narrow_arrived();
   if (p->narrow.n <= NARROW_FEW) narrow_few(c, p, &t);
-  else if (p->narrow.each == 6) narrow_turns(c, p, &t, 6, plain);
-  else narrow_turns(c, p, &t, 8, plain);
+  else if (p->how.plain) narrow_turns(c, p, &t, true);
+  else narrow_turns(c, p, &t, false);
   narrow_end(c, p, &t);
 }
 

@@ -1,6 +1,6 @@
 // y = (x - mean) / sqrt(variance + eps) * (weight + offset) + bias. The bodies are in norm.cuh, and norm_layer.cuh.
 #include "norm_layer.cuh"
-#include "norm_rows.cuh"
+#include "norm_queue.cuh"
 #include "norm_spread.cuh"
 
 #undef NORM_BLOCK
@@ -22,6 +22,12 @@
 #define NORM_STRIPED(name, op, T, chunks)                                                                               \
   NORM_KERNEL(name, NORM_STRIPED_THREADS, 2, layer_any, op, T, chunks, 0, (T) == TYPE_f, 1)
 #if __CUDA_ARCH__ >= 900
+#undef NORM_ROWS
+#define NORM_ROWS(name, op, T, number) LAYER_ROWS_##T(name, op, T)
+#define LAYER_ROWS(name, op, T) NORM_KERNEL(name, NORM_ROWS_THREADS, NORM_ROWS_RUNNING / NORM_ROWS_THREADS, layer_rows, op, T, NORM_ROWS_CHUNKS, 0, 1)
+#define LAYER_ROWS_TYPE_f(...)
+#define LAYER_ROWS_TYPE_h LAYER_ROWS
+#define LAYER_ROWS_TYPE_b LAYER_ROWS
 #undef NORM_BIG
 #define NORM_BIG(name, op, T, number)                                                                                  \
   NORM_KERNEL(name, NORM_LAYER_THREADS, (T) == TYPE_f ? 5 : 4, layer_big, op, T, (T) == TYPE_f ? 2 : 4, 0, 1, 0)

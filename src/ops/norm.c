@@ -128,8 +128,9 @@ enum {
   SHARED_NARROW = NARROW_SHARED,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
-  ROWS_WARP_BYTES = NORM_ROWS_CHUNKS * 33 * NORM_ROWS_HELD * 16, // kernels/norm_rows.cuh
-  SHARED_ROWS = NORM_ROWS_WARPS * (ROWS_WARP_BYTES + 16 * NORM_ROWS_POSTS * 8),
+  SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
+  QUEUE_WARP_BYTES = NORM_QUEUE_CHUNKS * 33 * NORM_QUEUE_HELD * 16, // kernels/norm_queue.cuh
+  SHARED_QUEUE = NORM_QUEUE_WARPS * (QUEUE_WARP_BYTES + 16 * NORM_QUEUE_POSTS * 8),
   SHARED_LOOP = 0,
   SHARED_SPREAD = 72 << 10 // of which three fit an SM
 };
@@ -190,6 +191,11 @@ static bool has_plain_vectors(const NormCall *call, int kind) {
   const NormParams *p = &call->p;
   return !call->fp8 && !p->residual && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
          (!call->layer || (p->bias && on_16(p->bias, 0)));
+}
+
+// And one type throughout.
+static bool is_plain(const NormCall *call, int kind) {
+  return call->p.y_kind == kind && has_plain_vectors(call, kind);
 }
 
 // From how many blocks of a cluster on rows in registers are slower than in shared memory (measured).
@@ -310,7 +316,7 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   int64_t most = call->layer ? NORM_NARROW_LAYER : p->residual ? NORM_NARROW_PAIR : NORM_NARROW_BYTES;
   bool held = in == 2 && norm_narrow_held(t, p->n) <= most;
   if (p->scaling == NORM_SCALE_BLOCK || !(narrow_holds(p->n, NARROW_NORM) || held)) return false;
-  if (!norm_narrow_plan(ctx, t, p->m, p->n, &p->narrow, &p->how, l)) return false;
+  if (!norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, l)) return false;
   if (p->y_kind != kind && p->y_kind != KIND_FP8) p->how.plain = 0;
   return true;
 }
@@ -338,9 +344,46 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
   return true;
 }
 
+// How many rows a block has, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last should end
+// together.
+static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
+  uint64_t least = UINT64_MAX;
+  int32_t best = 1;
+  for (uint64_t rows = 1; rows <= most; rows++) {
+    uint64_t apart = rows * NORM_ALIKE, blocks = (m + apart - 1) / apart * NORM_ALIKE;
+    uint64_t cost = (blocks + at_a_time - 1) / at_a_time * (rows + 1);
+    if (cost < least) least = cost, best = (int32_t)rows;
+  }
+  return best;
+}
+
+// Rows that norm_layer.cuh's "rows" take: 16-bit, one type throughout, input and output alike.
+static bool is_alike(const NormCall *call, int kind) {
+  const NormParams *p = &call->p;
+  return call->layer && kind != KIND_FP32 && is_plain(call, kind) &&
+         ((uintptr_t)p->x - (uintptr_t)p->y) % 16 == 0 && (p->x_stride - p->y_stride) % 16 == 0;
+}
+
+// A block or a cluster has several of such rows. False: they are too short, or too long.
+static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
+  enum { LEAST = 448, MOST_BLOCKS = 4, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
+  int64_t chunks = ops_ceil_div(p->n, 8), blocks = 1;
+  while (chunks > NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
+  if (p->n <= LEAST || blocks > MOST_BLOCKS) return false;
+  int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
+  int64_t at_a_time = ops_ceil_div(ctx->sms * (NORM_ROWS_RUNNING / threads), blocks);
+  p->rows = rows_of_block(p->m, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
+  p->cluster_bits = bits_of(blocks);
+  l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks;
+  l->shared = l->block * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16;
+  uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
+  ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
+  return true;
+}
+
 // How many rows a block has that start alike, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last
 // should end together.
-static int32_t rows_of_block(uint64_t m, uint64_t alike, uint64_t at_a_time) {
+static int32_t queue_of_block(uint64_t m, uint64_t alike, uint64_t at_a_time) {
   enum { MOST = 64 };
   uint64_t least = UINT64_MAX;
   int32_t best = 1;
@@ -353,32 +396,32 @@ static int32_t rows_of_block(uint64_t m, uint64_t alike, uint64_t at_a_time) {
 }
 
 // Warps of a block, at least so many: the registers of an SM are then in use.
-static int64_t rows_warps(int64_t least) {
+static int64_t queue_warps(int64_t least) {
   return least <= 5 ? least : least <= 8 ? 8 : 16;
 }
 
-// A block or a cluster has several rows that start alike (norm_rows.cuh). False: they are too short, or too long, or need other kernels.
-static bool plan_rows(const SolContext *ctx, NormCall *call, int kind, int64_t in, int64_t out, OpsLaunch *l) {
+// A block or a cluster has several rows that start alike (norm_queue.cuh). False: they are too short, or too long, or need other kernels.
+static bool plan_queue(const SolContext *ctx, NormCall *call, int kind, int64_t in, int64_t out, OpsLaunch *l) {
   enum { LEAST = 896 };
   const int MOST_BLOCKS = getenv("SOL_ROWS_BLOCKS") ? atoi(getenv("SOL_ROWS_BLOCKS")) : 1;
   const char *e = getenv("SOL_ROWS_WARPS");
-  int64_t most = e ? atoi(e) : NORM_ROWS_WARPS;
+  int64_t most = e ? atoi(e) : NORM_QUEUE_WARPS;
   NormParams *p = &call->p;
   int64_t per = 16 / in, chunks = ops_ceil_div(p->n, per), blocks = 1;
-  while (chunks > most * NORM_ROWS_CHUNKS * 32 * blocks) blocks *= 2;
+  while (chunks > most * NORM_QUEUE_CHUNKS * 32 * blocks) blocks *= 2;
   bool has_shared = ctx->cc >= 90 && ctx->cc < 120; // 12.x: 99 KiB a block
   if (!has_shared || !has_plain_vectors(call, kind) || p->ids || p->n * in <= LEAST || blocks > MOST_BLOCKS) return false;
-  int64_t warps = rows_warps(ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks));
+  int64_t warps = queue_warps(ops_ceil_div(chunks, NORM_QUEUE_CHUNKS * 32 * blocks));
   int64_t sms = blocks > 2 ? ctx->sms / 16 * 16 : ctx->sms; // clusters are within a GPC
   p->alike_bits = 0;
   while (((p->x_stride / in) << p->alike_bits) % per || ((p->y_stride / out) << p->alike_bits) % per) p->alike_bits++;
-  int64_t at_a_time = sms * (NORM_ROWS_WARPS / warps) / blocks;
+  int64_t at_a_time = sms * (NORM_QUEUE_WARPS / warps) / blocks;
   if (getenv("SOL_ROWS_RUN")) at_a_time = atoi(getenv("SOL_ROWS_RUN"));
-  p->rows = rows_of_block(p->m, (uint64_t)1 << p->alike_bits, (uint64_t)(at_a_time ? at_a_time : 1));
+  p->rows = queue_of_block(p->m, (uint64_t)1 << p->alike_bits, (uint64_t)(at_a_time ? at_a_time : 1));
   p->cluster_bits = bits_of(blocks);
-  p->aside = (int32_t)ops_ceil_div(warps * blocks * NORM_ROWS_POSTS * 8, 16);
+  p->aside = (int32_t)ops_ceil_div(warps * blocks * NORM_QUEUE_POSTS * 8, 16);
   l->block = (uint32_t)warps * 32, l->cluster = (uint32_t)blocks;
-  l->shared = (uint32_t)(warps * ROWS_WARP_BYTES + p->aside * 16);
+  l->shared = (uint32_t)(warps * QUEUE_WARP_BYTES + p->aside * 16);
   uint64_t apart = (uint64_t)p->rows << p->alike_bits;
   ops_grid(l->grid, ((p->m + apart - 1) / apart << p->alike_bits) * (uint64_t)blocks, 1);
   return true;
@@ -414,7 +457,11 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
   const char *env = getenv("SOL_ROWS");
   int how = env ? atoi(env) : 1;
-  if (((!rule && how) || how == 2) && clusters && plan_rows(ctx, call, kind, in, out, &l)) {
+  if (((!rule && how) || how == 2) && clusters && plan_queue(ctx, call, kind, in, out, &l)) {
+    l.kernel = type * PER_TYPE + NORM_f_queue;
+    return ops_launch(ctx, def, &l, stream);
+  }
+  if (!rule && unaligned && clusters && is_alike(call, kind) && plan_rows(ctx, p, &l)) {
     l.kernel = type * PER_TYPE + NORM_f_rows;
     return ops_launch(ctx, def, &l, stream);
   }

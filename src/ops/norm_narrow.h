@@ -8,8 +8,9 @@
 // The longest rows, all that is held of them together; those of two inputs; those of layernorm, whose other kernels for such rows have
 // most to do. Of 16-bit types: in fp32 the other kernels are at light from 256 elements on.
 enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_PAIR = 1440, NORM_NARROW_LAYER = 2048 };
-// Bytes of the rows of a block in its widest tensor: what a thread does once, its weights foremost, is for some rows.
-enum { NORM_NARROW_SPAN = 16 << 10 };
+// Bytes of all that is held that a lane has of a row at most: what a lane does for a row beside its
+// elements is some hundred instructions, so lanes are few.
+enum { NORM_LANE_BYTES = 256 };
 
 static inline int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
   return t->at ? n * t->size : 0;
@@ -32,13 +33,15 @@ static inline int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
   return bytes + (looked_up ? norm_narrow_bytes(&t[NARROW_SECOND], n) : 0);
 }
 
-// How many lanes share a row, and words that each has at most: 6 or 8, and no less than two less. False: the row is too long.
-static inline bool norm_narrow_lanes(int64_t n, int size, NarrowShape *s) {
-  int64_t words = size == 2 ? (n + 2) / 2 : n; // 16-bit rows may start within a word
-  s->lane_bits = 0;
-  while (words > INT64_C(8) << s->lane_bits) s->lane_bits++;
-  s->each = words <= INT64_C(6) << s->lane_bits ? 6 : 8;
-  return s->lane_bits <= NARROW_NORM;
+// How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
+// different banks. It depends on sizes and strides alone.
+static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
+  int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n);
+  int64_t banks = norm_narrow_apart(&t[NARROW_X], n) ? 4 : norm_lowest_bit(bytes) / 4;
+  int bits = 0;
+  while (bits < NARROW_NORM && norm_narrow_held(t, n) > NORM_LANE_BYTES << bits) bits++;
+  while (1 << bits < banks && bytes / 4 >= INT64_C(16) << bits) bits++;
+  return bits;
 }
 
 // Rows of two tensors lie in shared memory at the same places.
@@ -57,7 +60,8 @@ static inline bool norm_narrow_words(const NarrowTensor *a, const NarrowTensor *
 }
 
 // Places in shared memory; returns its size. What is written takes the place of an input that is laid out alike.
-static inline uint32_t norm_narrow_places(const NarrowTensor *t, NarrowShape *s, NormNarrow *how) {
+static inline uint32_t norm_narrow_places(const NarrowTensor *t, int vectors, NarrowShape *s,
+                                          NormNarrow *how) {
   static const int input_of[NARROW_TENSORS] = {[NARROW_Y] = NARROW_X, [NARROW_SECOND] = NARROW_X};
   uint32_t used = 0, rows = (uint32_t)s->rows;
   for (int i = 0; i < NARROW_TENSORS; i++) {
@@ -75,7 +79,9 @@ static inline uint32_t norm_narrow_places(const NarrowTensor *t, NarrowShape *s,
       used += apart ? rows * (uint32_t)s->pitch[i] : (rows * bytes + 31) / 16 * 16;
   }
   s->place[NARROW_IDS] = (int32_t)used;
-  return used + (t[NARROW_X].looked_up ? rows * 8 : 0);
+  used += t[NARROW_X].looked_up ? rows * 8 : 0;
+  how->vectors = (int32_t)used;
+  return used + (uint32_t)(vectors * (4 / t[NARROW_X].size) * (s->n | 1) * 4);
 }
 
 // What both kinds of rows have in common, once lanes and rows are known.
@@ -91,21 +97,27 @@ static inline void norm_narrow_launch(const NarrowTensor *t, uint64_t m, uint32_
   ops_grid(l->grid, (m + (uint64_t)s->rows - 1) / (uint64_t)s->rows, 1);
 }
 
-// Fills the shape and the launch; false: the rows are too long.
+// Fills the shape and the launch; false: the rows are too long. vectors: of weights, and of biases.
 static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
-                                    NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
+                                    int vectors, NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
   int64_t width = 1; // bytes of a row in the widest tensor
   for (int i = 0; i < NARROW_TENSORS; i++)
     if (norm_narrow_bytes(&t[i], n) > width) width = norm_narrow_bytes(&t[i], n);
-  s->n = (int32_t)n;
-  if (!norm_narrow_lanes(n, t[NARROW_X].size, s)) return false;
-  uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NORM_NARROW_SPAN / ((uint64_t)width * turn);
-  uint64_t few = m / (turn * 4 * (uint64_t)ctx->sms); // turns that leave four blocks an SM
+  s->n = (int32_t)n, s->lane_bits = norm_narrow_lanes(t, n);
+  // More lanes to a row where the rows of one turn of the block's threads are more than its shared memory.
+  for (;; s->lane_bits++) {
+    s->rows = NARROW_THREADS >> s->lane_bits;
+    if (norm_narrow_places(t, vectors, s, how) <= NARROW_SHARED) break;
+    if (s->lane_bits == NARROW_NORM) return false;
+  }
+  uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NARROW_SPAN / ((uint64_t)width * turn);
+  uint64_t least = (8 * (uint64_t)vectors + turn - 1) / turn; // rows that pay for the vectors
+  uint64_t few = m / (turn * 4 * (uint64_t)ctx->sms);         // turns that leave four blocks an SM
+  if (turns < least) turns = least;
   if (turns > few) turns = few;
   if (!turns) turns = 1;
-  do s->rows = (int32_t)(turn * turns), l->shared = norm_narrow_places(t, s, how);
+  do s->rows = (int32_t)(turn * turns), l->shared = norm_narrow_places(t, vectors, s, how);
   while (l->shared > NARROW_SHARED && --turns);
-  if (!turns) return false;
   norm_narrow_launch(t, m, NARROW_THREADS, s, how, l);
   return true;
 }
