@@ -20,7 +20,8 @@ enum { NORM_ALIKE = 8 }; // rows of 16-bit elements so many apart start alike
 enum { NORM_ROWS_THREADS = 384, NORM_ROWS_CHUNKS = 3, NORM_ROWS_HELD = 3 }; // "rows": threads of a block, and chunks of a thread, at most; rows that it holds
 enum { NORM_ROWS_RUNNING = 2 * NORM_ROWS_THREADS }; // threads of an SM, by their registers
 // "queue": warps of an SM, by their registers, and of a block at most; chunks of a thread, at most; rows that a block holds, and whose posts it has.
-enum { NORM_QUEUE_WARPS = 16, NORM_QUEUE_CHUNKS = 5, NORM_QUEUE_HELD = 4, NORM_QUEUE_POSTS = 4 };
+enum { NORM_QUEUE_WARPS = 16, NORM_QUEUE_HELD = 4, NORM_QUEUE_POSTS = 4 };
+#define NORM_QUEUE_CHUNKS(bytes) ((bytes) == 4 ? 4 : 5) // of elements of so many bytes
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 // Of short rows, beside NarrowShape.
 typedef struct NormNarrow {

@@ -277,7 +277,7 @@ INLINE void norm_queue(NormKernel c, const NormParams *p) {
 
 #if __CUDA_ARCH__ >= 900
 #undef NORM_QUEUE
-#define NORM_QUEUE(name, op, T, number) NORM_KERNEL(name, 32 * NORM_QUEUE_WARPS, 1, norm_queue, op, T, NORM_QUEUE_CHUNKS, 0, 1)
+#define NORM_QUEUE(name, op, T, number) NORM_KERNEL(name, 32 * NORM_QUEUE_WARPS, 1, norm_queue, op, T, NORM_QUEUE_CHUNKS((T) == TYPE_f ? 4 : 2), 0, 1)
 #endif
 
 #endif

@@ -129,7 +129,7 @@ enum {
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
-  QUEUE_WARP_BYTES = NORM_QUEUE_CHUNKS * 33 * NORM_QUEUE_HELD * 16, // kernels/norm_queue.cuh
+  QUEUE_WARP_BYTES = NORM_QUEUE_CHUNKS(2) * 33 * NORM_QUEUE_HELD * 16, // kernels/norm_queue.cuh
   SHARED_QUEUE = NORM_QUEUE_WARPS * (QUEUE_WARP_BYTES + 16 * NORM_QUEUE_POSTS * 8),
   SHARED_LOOP = 0,
   SHARED_SPREAD = 72 << 10 // of which three fit an SM
@@ -408,10 +408,10 @@ static bool plan_queue(const SolContext *ctx, NormCall *call, int kind, int64_t 
   int64_t most = e ? atoi(e) : NORM_QUEUE_WARPS;
   NormParams *p = &call->p;
   int64_t per = 16 / in, chunks = ops_ceil_div(p->n, per), blocks = 1;
-  while (chunks > most * NORM_QUEUE_CHUNKS * 32 * blocks) blocks *= 2;
+  while (chunks > most * NORM_QUEUE_CHUNKS(in) * 32 * blocks) blocks *= 2;
   bool has_shared = ctx->cc >= 90 && ctx->cc < 120; // 12.x: 99 KiB a block
   if (!has_shared || !has_plain_vectors(call, kind) || p->ids || p->n * in <= LEAST || blocks > MOST_BLOCKS) return false;
-  int64_t warps = queue_warps(ops_ceil_div(chunks, NORM_QUEUE_CHUNKS * 32 * blocks));
+  int64_t warps = queue_warps(ops_ceil_div(chunks, NORM_QUEUE_CHUNKS(in) * 32 * blocks));
   int64_t sms = blocks > 2 ? ctx->sms / 16 * 16 : ctx->sms; // clusters are within a GPC
   p->alike_bits = 0;
   while (((p->x_stride / in) << p->alike_bits) % per || ((p->y_stride / out) << p->alike_bits) % per) p->alike_bits++;
