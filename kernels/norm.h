@@ -19,9 +19,6 @@ enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_ALIKE = 8 }; // rows of 16-bit elements so many apart start alike
 enum { NORM_ROWS_THREADS = 384, NORM_ROWS_CHUNKS = 3, NORM_ROWS_HELD = 3 }; // "rows": threads of a block, and chunks of a thread, at most; rows that it holds
 enum { NORM_ROWS_RUNNING = 2 * NORM_ROWS_THREADS }; // threads of an SM, by their registers
-// "queue": warps of an SM, by their registers, and of a block at most; chunks of a thread, at most; rows that a block holds, and whose posts it has.
-enum { NORM_QUEUE_WARPS = 16, NORM_QUEUE_HELD = 4, NORM_QUEUE_POSTS = 4 };
-#define NORM_QUEUE_CHUNKS(bytes) ((bytes) == 4 ? 4 : 5) // of elements of so many bytes
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 // Of short rows, beside NarrowShape.
 typedef struct NormNarrow {
@@ -51,9 +48,8 @@ typedef struct NormParams {
   int32_t split;        // block, early: a row has as many blocks as a thread has chunks
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes
-  int32_t rows;         // rows, queue: of a block
-  int32_t alike_bits;   // queue: 2^alike_bits apart
-  int32_t aside;        // big, add: chunks of shared memory before those of the residual; queue: before the rows
+  int32_t rows;         // rows: of a block
+  int32_t aside;        // big, add: chunks of shared memory before those of the residual
   // The rest is for "any" and "striped" kernels.
   int32_t y_kind, weight_kind, layout;
   int32_t line;        // striped: warps start on multiples of this many elements of the output: a power of two, at least a word's

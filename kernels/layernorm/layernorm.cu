@@ -1,6 +1,5 @@
 // y = (x - mean) / sqrt(variance + eps) * (weight + offset) + bias. The bodies are in norm.cuh, and norm_layer.cuh.
 #include "norm_layer.cuh"
-#include "norm_queue.cuh"
 #include "norm_spread.cuh"
 
 #undef NORM_BLOCK

@@ -1,5 +1,4 @@
 // y = x / sqrt(mean(x^2) + eps) * (weight + offset). The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh.
-#include "norm_queue.cuh"
 #include "norm_spread_fp8.cuh"
 #include "norm_odd.cuh"
 
@@ -29,7 +28,6 @@
 #define FP8_BIG(...)
 #endif
 #define FP8_ROWS   NORM_ROWS
-#define FP8_QUEUE(...)
 #define FP8_NARROW NORM_NARROW
 #define FP8_ANY    NORM_ANY
 #define FP8_STRIPED NORM_STRIPED

@@ -1,7 +1,6 @@
 #include "ops/norm.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
@@ -129,8 +128,6 @@ enum {
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
-  QUEUE_WARP_BYTES = NORM_QUEUE_CHUNKS(2) * 33 * NORM_QUEUE_HELD * 16, // kernels/norm_queue.cuh
-  SHARED_QUEUE = NORM_QUEUE_WARPS * (QUEUE_WARP_BYTES + 16 * NORM_QUEUE_POSTS * 8),
   SHARED_LOOP = 0,
   SHARED_SPREAD = 72 << 10 // of which three fit an SM
 };
@@ -381,52 +378,6 @@ static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
   return true;
 }
 
-// How many rows a block has that start alike, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last
-// should end together.
-static int32_t queue_of_block(uint64_t m, uint64_t alike, uint64_t at_a_time) {
-  enum { MOST = 64 };
-  uint64_t least = UINT64_MAX;
-  int32_t best = 1;
-  for (uint64_t rows = 1; rows <= MOST; rows++) {
-    uint64_t apart = rows * alike, blocks = (m + apart - 1) / apart * alike;
-    uint64_t cost = (blocks + at_a_time - 1) / at_a_time * (rows + 1);
-    if (cost < least) least = cost, best = (int32_t)rows;
-  }
-  return best;
-}
-
-// Warps of a block, at least so many: the registers of an SM are then in use.
-static int64_t queue_warps(int64_t least) {
-  return least <= 5 ? least : least <= 8 ? 8 : 16;
-}
-
-// A block or a cluster has several rows that start alike (norm_queue.cuh). False: they are too short, or too long, or need other kernels.
-static bool plan_queue(const SolContext *ctx, NormCall *call, int kind, int64_t in, int64_t out, OpsLaunch *l) {
-  enum { LEAST = 896 };
-  const int MOST_BLOCKS = getenv("SOL_ROWS_BLOCKS") ? atoi(getenv("SOL_ROWS_BLOCKS")) : 1;
-  const char *e = getenv("SOL_ROWS_WARPS");
-  int64_t most = e ? atoi(e) : NORM_QUEUE_WARPS;
-  NormParams *p = &call->p;
-  int64_t per = 16 / in, chunks = ops_ceil_div(p->n, per), blocks = 1;
-  while (chunks > most * NORM_QUEUE_CHUNKS(in) * 32 * blocks) blocks *= 2;
-  bool has_shared = ctx->cc >= 90 && ctx->cc < 120; // 12.x: 99 KiB a block
-  if (!has_shared || !has_plain_vectors(call, kind) || p->ids || p->n * in <= LEAST || blocks > MOST_BLOCKS) return false;
-  int64_t warps = queue_warps(ops_ceil_div(chunks, NORM_QUEUE_CHUNKS(in) * 32 * blocks));
-  int64_t sms = blocks > 2 ? ctx->sms / 16 * 16 : ctx->sms; // clusters are within a GPC
-  p->alike_bits = 0;
-  while (((p->x_stride / in) << p->alike_bits) % per || ((p->y_stride / out) << p->alike_bits) % per) p->alike_bits++;
-  int64_t at_a_time = sms * (NORM_QUEUE_WARPS / warps) / blocks;
-  if (getenv("SOL_ROWS_RUN")) at_a_time = atoi(getenv("SOL_ROWS_RUN"));
-  p->rows = queue_of_block(p->m, (uint64_t)1 << p->alike_bits, (uint64_t)(at_a_time ? at_a_time : 1));
-  p->cluster_bits = bits_of(blocks);
-  p->aside = (int32_t)ops_ceil_div(warps * blocks * NORM_QUEUE_POSTS * 8, 16);
-  l->block = (uint32_t)warps * 32, l->cluster = (uint32_t)blocks;
-  l->shared = (uint32_t)(warps * QUEUE_WARP_BYTES + p->aside * 16);
-  uint64_t apart = (uint64_t)p->rows << p->alike_bits;
-  ops_grid(l->grid, ((p->m + apart - 1) / apart << p->alike_bits) * (uint64_t)blocks, 1);
-  return true;
-}
-
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream) {
   NormParams *p = &call->p;
   int kind = ops_kind(call->dtype), type = kind == KIND_FP32 ? 0 : kind == KIND_FP16 ? 1 : 2;
@@ -455,12 +406,6 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (all <= TINY_CHUNKS) rule = NULL;
   if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
-  const char *env = getenv("SOL_ROWS");
-  int how = env ? atoi(env) : 1;
-  if (((!rule && how) || how == 2) && clusters && plan_queue(ctx, call, kind, in, out, &l)) {
-    l.kernel = type * PER_TYPE + NORM_f_queue;
-    return ops_launch(ctx, def, &l, stream);
-  }
   if (!rule && unaligned && clusters && is_alike(call, kind) && plan_rows(ctx, p, &l)) {
     l.kernel = type * PER_TYPE + NORM_f_rows;
     return ops_launch(ctx, def, &l, stream);
