@@ -180,9 +180,76 @@ INLINE void spread_give(NormKernel c, const NormParams *p, const Spread1 &a, int
   }
 }
 
+// A chunk's result, of the input's type. Layernorm: x * scale - mean * scale, which is as exact as the mean is; away: the latter.
+INLINE Vec spread_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float away, float scale) {
+  const int in = norm_bytes(c);
+  float f[8], w[8], b[8];
+  if (c.op != NORM_LAYER) return norm_output(c, p, v, weight, bias, 0, scale);
+  widen(&v, c.kind, in, f);
+  widen(&weight, c.kind, in, w);
+  widen(&bias, c.kind, in, b);
+#pragma unroll
+  for (int j = 0; j < 16 / in; j++) f[j] = fmaf(fmaf(f[j], scale, away), w[j] + p->offset, b[j]);
+  narrow(&v, c.kind, in, f);
+  return v;
+}
+
+// 16 bytes that start `words` words and perhaps half a word into the 32 that a is. words: a literal; 4: they are a.lo.
+INLINE Vec spread_cut(NormKernel c, Around a, int words, uint32_t half) {
+  const uint32_t u[8] = {a.lo.x, a.lo.y, a.lo.z, a.lo.w, a.hi.x, a.hi.y, a.hi.z, a.hi.w};
+  Vec v;
+#pragma unroll
+  for (int i = 0; i < 4; i++) v.u[i] = words == 4 ? u[i] : norm_bytes(c) == 4 ? u[i + words] : __funnelshift_r(u[i + words], u[i + words + 1], half);
+  return v;
+}
+
+// `batch` chunks from number k on: all of their vectors are loaded before the first is used. at: bytes of the vectors before the 16 that the first chunk's start in.
+INLINE void spread_put_some(NormKernel c, const NormParams *p, const Spread1 &a, int k, int64_t at, int words, int batch, char *y, float away, float scale) {
+  const int step = blockDim.x * 16;
+  uint32_t half = a.s.head & 1 ? 16 : 0;
+  Around w[SPREAD_PUT], b[SPREAD_PUT];
+#pragma unroll
+  for (int i = 0; i < batch; i++) {
+    const char *weight = (const char *)p->weight + at + i * step, *bias = (const char *)p->bias + at + i * step;
+    w[i].lo = load16_now(weight, true).v;
+    if (words < 4) w[i].hi = load16_now(weight + 16, true).v;
+    if (c.op == NORM_LAYER) b[i].lo = load16_now(bias, true).v;
+    if (c.op == NORM_LAYER && words < 4) b[i].hi = load16_now(bias + 16, true).v;
+  }
+#pragma unroll
+  for (int i = 0; i < batch; i++) {
+    Vec weight = spread_cut(c, w[i], words, half), bias = weight;
+    if (c.op == NORM_LAYER) bias = spread_cut(c, b[i], words, half);
+    *(uint4 *)(y + i * step) = spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale).v;
+    if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
+  }
+}
+
+// Chunks from number k on to an output of the input's type. words: of the vectors before a chunk's, a literal: shifts are then few instructions.
+INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a, int k, int words, float2 row, float scale) {
+  const int per = 16 / norm_bytes(c), batch = spread_batch(c);
+  int64_t column = a.s.head + (int64_t)(a.first + k * (int)blockDim.x) * per, at = column * norm_bytes(c) & ~(int64_t)15, step = (int64_t)blockDim.x * 16;
+  char *y = a.r.y + column * norm_bytes(c);
+  float away = -row.x * scale;
+#pragma unroll 1
+  for (; k + batch <= a.count; k += batch, at += batch * step, y += batch * step) spread_put_some(c, p, a, k, at, words, batch, y, away, scale);
+#pragma unroll 1
+  for (; k < a.count; k++, at += step, y += step) spread_put_some(c, p, a, k, at, words, 1, y, away, scale);
+}
+
 // Writes the thread's chunks from number k on.
 INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row) {
   float scale = rsqrtf(row.y + p->eps);
+  if (spread_plain(c, p) && p->y_kind == c.kind) {
+    switch ((a.s.head * norm_bytes(c) & 15) ? (a.s.head * norm_bytes(c) & 15) >> 2 : 4) {
+    case 0: spread_put_plain(c, p, a, k, 0, row, scale); break;
+    case 1: spread_put_plain(c, p, a, k, 1, row, scale); break;
+    case 2: spread_put_plain(c, p, a, k, 2, row, scale); break;
+    case 3: spread_put_plain(c, p, a, k, 3, row, scale); break;
+    default: spread_put_plain(c, p, a, k, 4, row, scale); break;
+    }
+    return;
+  }
   if (spread_plain(c, p)) {
 #pragma unroll 1
     for (; k < a.count; k += spread_batch(c)) {
