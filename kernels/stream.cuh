@@ -248,7 +248,7 @@ template <class Op> INLINE void stream_exchanges(const StreamShape &s, const Op 
       bool alone = s.parts.parts == 1, there = true;
       uint32_t last = stream_last(s, a, i), left[STREAM_EACH] = {};
       if (!alone) there = stream_exchange(s, op, a, last, head, in, polls, &sums, left);
-      float2 by = op.finish(a, sums, there);
+      float2 by = op.finish(a, sums, there, item_room(s, memory, at.item));
       if (lane == 0) t.sums = by, t.more = more, t.there = there;
       __syncwarp();
       if (there && column >= 0) op.put_edge(t, item_room(s, memory, at.item), column, edge);

@@ -88,7 +88,7 @@ struct GroupStream {
     return make_float2(mean, warp_sum(squares));
   }
 
-  INLINE_METHOD float2 finish(const StreamPart &, float2 sums, bool) const { return make_float2(sums.x, rsqrtf(sums.y / (float)p.n + p.eps)); }
+  INLINE_METHOD float2 finish(const StreamPart &, float2 sums, bool, char *) const { return make_float2(sums.x, rsqrtf(sums.y / (float)p.n + p.eps)); }
 
   INLINE_METHOD Piece piece(const StreamItem &t, char *room) const {
     Piece a;

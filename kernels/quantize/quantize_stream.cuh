@@ -52,7 +52,7 @@ struct QuantizeStream {
   INLINE_METHOD float times_of(uint64_t row, float top, bool write) const {
     return p.how == QUANTIZE_INT8 ? scale_group(p, QUANTIZE_INT8, top, row, write) : scale_group(p, QUANTIZE_FP8, top, row, write);
   }
-  INLINE_METHOD float2 finish(const StreamPart &a, float2 sums, bool there) const {
+  INLINE_METHOD float2 finish(const StreamPart &a, float2 sums, bool there, char *) const {
     return make_float2(times_of(a.row, sums.x, there && a.part == 0 && threadIdx.x % 32 == 0), 0);
   }
 
