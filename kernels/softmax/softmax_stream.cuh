@@ -5,6 +5,7 @@
 #include "softmax/softmax_row.cuh"
 #include "stream.cuh"
 
+#if __CUDA_ARCH__ >= 900
 struct SoftmaxStream {
   const SoftmaxParams &p;
   const int in;
@@ -155,5 +156,6 @@ struct SoftmaxStream {
       store_one(y, c, p.y_kind, LABELS && c == l.at ? l.x : result(load(x, c), sums, z, asks_log(&p)));
   }
 };
+#endif
 
 #endif
