@@ -4,11 +4,13 @@
 // Shared memory is cut into slots, which a part takes one or several of. One warp fills them (cp.async.bulk), some sum parts up as they come, some exchange sums with the row's
 // other parts, some write parts as their row's sums come. Nothing of it is a barrier of the block.
 //
-// A part writes what it adds up to into the output of every part of its row, at the start: so the words that a part looks at are its own, one trip to L2 brings them, and it
-// may overwrite them as soon as all are there.
+// One part of a row, its last, is the one whose block comes last in the grid. Parts post what they add up to at the start of the last part's output, and each takes all posts from there: two trips
+// to L2. Each tells the last part when it has done so, which then writes that start.
 //
-// Blocks that do not run at the same time cannot wait for each other without end: a part that has looked in vain many times is left to the row's last part, the one whose block comes last in
-// the grid. That one waits without end, but only for blocks that come before it. Each part tells it whether it was left.
+// Blocks that do not run at the same time cannot wait for each other without end: a part that has looked in vain many times is left to the row's last. That one waits without end, but only
+// for blocks that come before it.
+//
+// Loads under way are no more than the memory needs to be busy: beyond that each only makes the others wait, and with them the posts.
 //
 // How a row is cut follows from its length and start alone, and with it the order of every sum.
 #ifndef SOL_KERNELS_STREAM_CUH
@@ -26,13 +28,14 @@ typedef struct StreamItem { // a part that is in the slots
   float2 warps[STREAM_WARPS]; // what a warp's chunks add up to
   char *y;                    // of the part's first column
   int chunks, head;           // of the part; columns before its chunks
+  int front;                  // chunks where the posts are
   int more;                   // the operation's
   float2 sums;                // of the row
   bool there;                 // they are
 } StreamItem;
 
 typedef struct StreamShared {
-  uint64_t full[STREAM_SLOTS], empty[STREAM_SLOTS];
+  uint64_t full[STREAM_SLOTS], empty[STREAM_SLOTS]; // empty: for all that write it, and the warp that exchanges sums where it is a part's first
   StreamItem item[STREAM_SLOTS];
 } StreamShared;
 
@@ -72,12 +75,12 @@ INLINE StreamPart stream_part(const StreamShape &s, uint64_t item, int in) {
 
 // ---- Sums of the other parts
 
-// At the start of a part's output: a post of each part of the row (parts.cuh); in the row's last part then a word of each.
-INLINE unsigned long long *stream_words(const StreamShape &s, uint64_t row, uint32_t part, int head, int in, int out) {
-  return posts_of(stream_y(s, row) + stream_begin(s, part, head, in) * out);
+// At the start of the last part's output: a post of each part of the row, then a word of each (parts.cuh).
+INLINE unsigned long long *stream_words(const StreamShape &s, uint64_t row, uint32_t last, int head, int in, int out) {
+  return posts_of(stream_y(s, row) + stream_begin(s, last, head, in) * out);
 }
 
-// The part that waits without end: the one whose block comes last.
+// The part whose block comes last.
 INLINE uint32_t stream_last(const StreamShape &s, const StreamPart &a, uint64_t item) {
   uint64_t first = item - a.part, last = first + s.parts.parts - 1, in_last = last - (last + 1) % gridDim.x;
   return (uint32_t)((in_last >= first && in_last <= last ? in_last : last) - first);
@@ -101,31 +104,30 @@ INLINE bool stream_posts(const StreamShape &s, const unsigned long long *words, 
   return __all_sync(~0u, all);
 }
 
-INLINE void stream_tell(const StreamShape &s, unsigned long long *last_words, uint32_t part, int what) {
+INLINE void stream_tell(const StreamShape &s, unsigned long long *words, uint32_t part, int what) {
   __syncwarp();
-  if (threadIdx.x % 32 == 0) part_tell(s.parts, last_words, part, what);
+  if (threadIdx.x % 32 == 0) part_tell(s.parts, words, part, what);
 }
 
-// By the row's last part: writes what was left.
-template <class Op> INLINE void stream_rescue(const StreamShape &s, const Op &op, const StreamPart &a, int head, int in, float2 sums, const uint32_t *left) {
-#pragma unroll
-  for (int i = 0; i < STREAM_EACH; i++)
-#pragma unroll 1
-    for (uint32_t rest = left[i]; rest; rest &= rest - 1) {
-      uint32_t part = 32 * i + __ffs(rest) - 1;
-      __threadfence(); // its words come before
-      op.range(a.row, sums, stream_begin(s, part, head, in), stream_begin(s, part + 1, head, in));
-      __syncwarp();
-    }
-}
-
-// Waits until no part looks at this one's words any more, or writes there. left: which parts were left, a bit each.
+// By the row's last part: waits until no part looks at the posts any more. left: which were left, a bit each.
 INLINE void stream_told(const StreamShape &s, const unsigned long long *words, uint32_t own, uint32_t *left) {
 #pragma unroll
   for (int i = 0; i < STREAM_EACH; i++) {
     uint32_t part = 32 * i + threadIdx.x % 32;
     left[i] = __ballot_sync(~0u, part < s.parts.parts && part != own && part_ask(s.parts, words, part) == PART_LEFT);
   }
+}
+
+// By the row's last part: writes what was left.
+template <class Op> INLINE void stream_rescue(const StreamShape &s, const Op &op, uint64_t row, int head, int in, float2 sums, const uint32_t *left) {
+#pragma unroll
+  for (int i = 0; i < STREAM_EACH; i++)
+#pragma unroll 1
+    for (uint32_t rest = left[i]; rest; rest &= rest - 1) {
+      uint32_t part = 32 * i + __ffs(rest) - 1;
+      op.range(row, sums, stream_begin(s, part, head, in), stream_begin(s, part + 1, head, in));
+      __syncwarp();
+    }
 }
 
 // ---- Slots
@@ -174,10 +176,14 @@ template <class Begin, class Slot, class End> INLINE void stream_walk(const Stre
 
 INLINE void stream_loads(const StreamShape &s, StreamShared *shared, uint4 *memory, int in, int out) { // one thread
   StreamPart a;
+  int ahead = -s.flight; // the slot that must have arrived
+  uint32_t parity = 0;
   stream_walk(
       s, [&](const StreamAt &, uint64_t i) { a = stream_part(s, i, in); },
       [&](const StreamAt &at, int k) {
         barrier_wait(&shared->empty[at.slot], at.slot_parity ^ 1);
+        if (ahead >= 0) barrier_wait(&shared->full[ahead], parity);
+        stream_step(ahead, parity, 1, s.slots);
         StreamItem &t = shared->item[at.item];
         if (k == 0) t.y = stream_y(s, a.row) + a.begin * out, t.chunks = (int)a.x.chunks, t.head = a.x.head;
         stream_load(a.x.body + (int64_t)k * s.slot_chunks * 16, slot_chunks(s, (int)a.x.chunks, k) * 16, slot_memory(s, memory, at.slot), &shared->full[at.slot]);
@@ -204,60 +210,68 @@ template <class Op> INLINE void stream_sums(const StreamShape &s, const Op &op, 
       });
 }
 
+// Chunks of slot k from number `from` on, by `workers` threads.
+template <class Op>
+INLINE void stream_put(const StreamShape &s, const Op &op, const StreamItem &t, const uint4 *slot, int k, int from, int to, char *room, int thread, int workers) {
+  to = min(to, slot_chunks(s, t.chunks, k));
+  if (from < to) op.put(t, slot + from, k * s.slot_chunks + from, to - from, room, thread, workers);
+}
+
 template <class Op> INLINE void stream_puts(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory) {
   int thread = threadIdx.x - STREAM_WORKERS;
   stream_walk(
       s, [&](const StreamAt &at, uint64_t) { barrier_wait(&shared->item[at.item].ready, at.item_parity); },
       [&](const StreamAt &at, int k) {
         const StreamItem &t = shared->item[at.item];
-        if (t.there) op.put(t, slot_memory(s, memory, at.slot), k * s.slot_chunks, slot_chunks(s, t.chunks, k), item_room(s, memory, at.item), thread);
+        if (t.there) stream_put(s, op, t, slot_memory(s, memory, at.slot), k, k ? 0 : t.front, s.slot_chunks, item_room(s, memory, at.item), thread, STREAM_WORKERS);
         stream_arrive(&shared->empty[at.slot]);
+        if (k && thread < 32) stream_arrive(&shared->empty[at.slot]);
       },
       [](const StreamAt &) {});
 }
 
-// The sums of a part's row. False: they have not come, and the part is left to the row's last. left: of the last.
-template <class Op> INLINE bool stream_exchange(const StreamShape &s, const Op &op, const StreamPart &a, uint32_t last, int head, int in, int &polls, float2 *sums, uint32_t *left) {
-  float2 v[STREAM_EACH];
-  unsigned long long *words = stream_words(s, a.row, a.part, head, in, op.out);
-#pragma unroll 1
-  for (uint32_t q = threadIdx.x % 32; q < s.parts.parts; q += 32) post(s.parts, stream_words(s, a.row, q, head, in, op.out), a.part, *sums);
-  bool there = stream_posts(s, words, a.part == last ? 0 : polls, v);
-  if (!there) polls = 1; // where the others do not run, it is not waited for them again and again
-  else *sums = op.collect(v, head);
-  if (a.part == last) stream_told(s, words, last, left);
-  return there;
+// What a warp that exchanges sums does for a part.
+template <class Op> INLINE void stream_exchange(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, const StreamAt &at, uint64_t i, int in, int &polls) {
+  int lane = threadIdx.x % 32;
+  StreamItem &t = shared->item[at.item];
+  char *room = item_room(s, memory, at.item);
+  StreamPart a = stream_part(s, i, in);
+  barrier_wait(&shared->empty[at.slot], at.slot_parity ^ 1);       // with it the item's room is free
+  int column = lane < a.x.edges ? (int)span_edge(&a.x, lane) : -1; // of a single element that this lane has
+  float edge = column >= 0 ? op.load(a.x.at, column) : 0;
+  int more = op.prepare(a, room), head = stream_head(s, a.row, in);
+  uint32_t last = stream_last(s, a, i), left[STREAM_EACH] = {};
+  unsigned long long *words = stream_words(s, a.row, last, head, in, op.out);
+  bool alone = s.parts.parts == 1, is_last = !alone && a.part == last, there = true;
+  barrier_wait(&t.summed, at.item_parity);
+  float2 sums = op.join(t, column >= 0, edge);
+  if (!alone) {
+    float2 v[STREAM_EACH];
+    if (lane == 0) post(s.parts, words, a.part, sums);
+    there = stream_posts(s, words, is_last ? 0 : polls, v);
+    if (there) sums = op.collect(v, head);
+    else polls = 1; // where the others do not run, it is not waited for them again and again
+  }
+  float2 by = op.finish(a, sums, there, room);
+  if (lane == 0) t.sums = by, t.more = more, t.there = there, t.front = is_last ? s.parts.front : 0;
+  stream_arrive(&t.ready);
+  if (is_last) {
+    stream_told(s, words, last, left);
+    stream_put(s, op, t, slot_memory(s, memory, at.slot), 0, 0, s.parts.front, room, lane, 32);
+  } else if (!alone) stream_tell(s, words, a.part, there ? PART_READ : PART_LEFT);
+  __syncwarp();
+  if (there && column >= 0) op.put_edge(t, room, column, edge);
+  stream_arrive(&shared->empty[at.slot]);
+  if (is_last) stream_rescue(s, op, a.row, head, in, sums, left);
 }
 
 template <class Op> INLINE void stream_exchanges(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int warp, int in) {
-  int lane = threadIdx.x % 32, polls = STREAM_POLLS;
+  int polls = STREAM_POLLS, turn = 0, warps = min((int)STREAM_EXCHANGES, s.items); // no warp is a whole round ahead of another
   StreamAt at = {0, 0, 0, 0};
-  int turn = 0;
 #pragma unroll 1
   for (uint64_t i = blockIdx.x; i < stream_items(s); i += gridDim.x) {
-    if (turn == warp) {
-      StreamItem &t = shared->item[at.item];
-      StreamPart a = stream_part(s, i, in);
-      barrier_wait(&shared->empty[at.slot], at.slot_parity ^ 1); // with it this item's room is free
-      int column = lane < a.x.edges ? (int)span_edge(&a.x, lane) : -1; // of a single element that this lane has
-      float edge = column >= 0 ? op.load(a.x.at, column) : 0;
-      int more = op.prepare(a, item_room(s, memory, at.item));
-      barrier_wait(&t.summed, at.item_parity);
-      float2 sums = op.join(t, column >= 0, edge);
-      int head = stream_head(s, a.row, in);
-      bool alone = s.parts.parts == 1, there = true;
-      uint32_t last = stream_last(s, a, i), left[STREAM_EACH] = {};
-      if (!alone) there = stream_exchange(s, op, a, last, head, in, polls, &sums, left);
-      float2 by = op.finish(a, sums, there, item_room(s, memory, at.item));
-      if (lane == 0) t.sums = by, t.more = more, t.there = there;
-      __syncwarp();
-      if (there && column >= 0) op.put_edge(t, item_room(s, memory, at.item), column, edge);
-      stream_arrive(&t.ready);
-      if (alone) ;
-      else if (a.part == last) stream_rescue(s, op, a, head, in, sums, left);
-      else stream_tell(s, stream_words(s, a.row, last, head, in, op.out), a.part, there ? PART_READ : PART_LEFT);
-    }
-    if (++turn == STREAM_EXCHANGES) turn = 0;
+    if (turn == warp) stream_exchange(s, op, shared, memory, at, i, in, polls);
+    if (++turn == warps) turn = 0;
     stream_step(at.slot, at.slot_parity, s.of_part, s.slots);
     stream_step(at.item, at.item_parity, 1, s.items);
   }
@@ -271,7 +285,7 @@ template <class Op> INLINE void stream_exchanges(const StreamShape &s, const Op 
 template <class Op> INLINE void stream(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int in) {
   int warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < s.slots; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], STREAM_WARPS);
+    for (int i = 0; i < s.slots; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], STREAM_WARPS + 1);
     for (int i = 0; i < s.items; i++) barrier_init(&shared->item[i].summed, STREAM_WARPS), barrier_init(&shared->item[i].ready, 1);
     barrier_init_done();
   }

@@ -19,6 +19,7 @@ typedef struct StreamShape {
   uint32_t longer;               // so many parts, the first, have one line more
   int32_t slots, of_part;        // of a block; that a part passes through
   int32_t slot_chunks;           // of 16 bytes, a multiple of STREAM_WORKERS
+  int32_t flight;                // slots that are loaded at a time, at most
   int32_t items;                 // parts that are in the slots at a time, at most
   int32_t room_bytes;            // of what the operation has beside a part's elements, for each of them
 } StreamShape;

@@ -97,22 +97,27 @@ struct GroupStream {
     return a;
   }
 
-  INLINE_METHOD void put(const StreamItem &t, const uint4 *chunks, int first, int count, char *room, int thread) const {
-    const int per = 16 / in;
+  // Cells of 16 bytes, or, where y's elements are larger, of 8: threads next to each other write what lies next to each other.
+  template <class Cell> INLINE_METHOD void put_cells(const StreamItem &t, const Cell *cells, int first, int count, char *room, int thread, int workers) const {
+    const int per = (int)sizeof(Cell) / in;
     Piece a = piece(t, room);
     Channel c = {0, 0, {0, 0}};
     int head = t.head + first * per;
 #pragma unroll 2
-    for (int k = thread; k < count; k += STREAM_WORKERS) {
+    for (int k = thread; k < count; k += workers) {
       int column = head + k * per;
       Vec v;
       float f[8];
-      v.v = chunks[k];
-      widen(&v, kind, in, f);
+      *(Cell *)&v = cells[k];
+      to_floats(v.u, per, kind, f);
       if (column >= c.end) c = channel_of(p, a, column);
       finish_chunk(a, c, per, f, column);
       put_chunk(p, per, a.y, column, f);
     }
+  }
+  INLINE_METHOD void put(const StreamItem &t, const uint4 *chunks, int first, int count, char *room, int thread, int workers) const {
+    if (in == 2 && p.y_kind == KIND_FP32) put_cells(t, (const uint2 *)chunks, 2 * first, 2 * count, room, thread, workers);
+    else put_cells(t, chunks, first, count, room, thread, workers);
   }
 
   INLINE_METHOD void put_edge(const StreamItem &t, char *room, int column, float edge) const {

@@ -19,7 +19,7 @@ struct QuantizeStream {
   INLINE_METHOD void begin(Sum &s, const uint4 *, int, int) const { s.most[0] = s.most[1] = 0; }
 
   INLINE_METHOD void most_of_kind(Sum &s, const uint4 *chunks, int thread, int count, int kind) const {
-#pragma unroll 4
+#pragma unroll 2
     for (int k = thread; k < count; k += STREAM_WORKERS) {
       Vec v;
       v.v = chunks[k];
@@ -57,14 +57,14 @@ struct QuantizeStream {
   }
 
   // A thread has aligned cells of y, of as many elements as a chunk has. What one has is the end of a chunk and the start of the next.
-  INLINE_METHOD void put_cells(const StreamItem &t, const uint4 *chunks, int first, int count, int thread, int kind, int how) const {
+  INLINE_METHOD void put_cells(const StreamItem &t, const uint4 *chunks, int first, int count, int thread, int workers, int kind, int how) const {
     const int per = 16 / in, words = per / 4;
     char *y = t.y + t.head + first * per;
     int before = (int)((uint32_t)(uintptr_t)y & (per - 1)), cells = count ? count + (before > 0) : 0;
     float times = t.sums.x;
     y -= before;
 #pragma unroll 2
-    for (int k = thread; k < cells; k += STREAM_WORKERS) {
+    for (int k = thread; k < cells; k += workers) {
       Vec v;
       uint32_t w[2];
       if (k < count) v.v = chunks[k];
@@ -84,14 +84,14 @@ struct QuantizeStream {
       else store_part(y + (uint32_t)(k * per), lo, hi, words, 1, w);
     }
   }
-  INLINE_METHOD void put_kind(const StreamItem &t, const uint4 *chunks, int first, int count, int thread, int how) const {
-    if (in == 4) put_cells(t, chunks, first, count, thread, KIND_FP32, how);
-    else if (p.x_kind == KIND_FP16) put_cells(t, chunks, first, count, thread, KIND_FP16, how);
-    else put_cells(t, chunks, first, count, thread, KIND_BF16, how);
+  INLINE_METHOD void put_kind(const StreamItem &t, const uint4 *chunks, int first, int count, int thread, int workers, int how) const {
+    if (in == 4) put_cells(t, chunks, first, count, thread, workers, KIND_FP32, how);
+    else if (p.x_kind == KIND_FP16) put_cells(t, chunks, first, count, thread, workers, KIND_FP16, how);
+    else put_cells(t, chunks, first, count, thread, workers, KIND_BF16, how);
   }
-  INLINE_METHOD void put(const StreamItem &t, const uint4 *chunks, int first, int count, char *, int thread) const {
-    if (p.how == QUANTIZE_INT8) put_kind(t, chunks, first, count, thread, QUANTIZE_INT8);
-    else put_kind(t, chunks, first, count, thread, QUANTIZE_FP8);
+  INLINE_METHOD void put(const StreamItem &t, const uint4 *chunks, int first, int count, char *, int thread, int workers) const {
+    if (p.how == QUANTIZE_INT8) put_kind(t, chunks, first, count, thread, workers, QUANTIZE_INT8);
+    else put_kind(t, chunks, first, count, thread, workers, QUANTIZE_FP8);
   }
 
   INLINE_METHOD void put_one(char *y, int64_t column, float x, float times) const {

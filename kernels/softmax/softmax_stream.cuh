@@ -99,7 +99,7 @@ struct SoftmaxStream {
   }
 
   // Chunks, or, where y's elements are larger, halves of them, so that threads next to each other write what lies next to each other.
-  INLINE_METHOD void put_kind(const StreamItem &t, const uint4 *chunks, int first, int count, int thread, int kind, int log) const {
+  INLINE_METHOD void put_kind(const StreamItem &t, const uint4 *chunks, int first, int count, int thread, int workers, int kind, int log) const {
     const int per = 16 / in;
     float2 row = t.sums;
     Finish z = finish_again(row);
@@ -107,7 +107,7 @@ struct SoftmaxStream {
     int head = t.head + first * per;
     if (in == 2 && p.y_kind == KIND_FP32) {
 #pragma unroll 4
-      for (int k = thread; k < 2 * count; k += STREAM_WORKERS) {
+      for (int k = thread; k < 2 * count; k += workers) {
         uint2 half = ((const uint2 *)chunks)[k];
         float2 a = widen2(half.x, kind), b = widen2(half.y, kind);
         float f[4] = {result(a.x, row, z, log), result(a.y, row, z, log), result(b.x, row, z, log), result(b.y, row, z, log)};
@@ -117,7 +117,7 @@ struct SoftmaxStream {
     }
     if (in == 4 && p.y_kind == KIND_FP32) y.kind = KIND_FP32;
 #pragma unroll 2
-    for (int k = thread; k < count; k += STREAM_WORKERS) {
+    for (int k = thread; k < count; k += workers) {
       float f[8];
       reread(chunks + k, kind, in, f);
 #pragma unroll
@@ -125,18 +125,18 @@ struct SoftmaxStream {
       store_chunk(y, head + k * per, in, f);
     }
   }
-  INLINE_METHOD void put_log(const StreamItem &t, const uint4 *chunks, int first, int count, int thread, int log) const {
-    if (in == 4) put_kind(t, chunks, first, count, thread, KIND_FP32, log);
-    else if (p.x_kind == KIND_FP16) put_kind(t, chunks, first, count, thread, KIND_FP16, log);
-    else put_kind(t, chunks, first, count, thread, KIND_BF16, log);
+  INLINE_METHOD void put_log(const StreamItem &t, const uint4 *chunks, int first, int count, int thread, int workers, int log) const {
+    if (in == 4) put_kind(t, chunks, first, count, thread, workers, KIND_FP32, log);
+    else if (p.x_kind == KIND_FP16) put_kind(t, chunks, first, count, thread, workers, KIND_FP16, log);
+    else put_kind(t, chunks, first, count, thread, workers, KIND_BF16, log);
   }
-  INLINE_METHOD void put(const StreamItem &t, const uint4 *chunks, int first, int count, char *room, int thread) const {
-    if (asks_log(&p)) put_log(t, chunks, first, count, thread, 1);
-    else put_log(t, chunks, first, count, thread, 0);
+  INLINE_METHOD void put(const StreamItem &t, const uint4 *chunks, int first, int count, char *room, int thread, int workers) const {
+    if (asks_log(&p)) put_log(t, chunks, first, count, thread, workers, 1);
+    else put_log(t, chunks, first, count, thread, workers, 0);
     if (!LABELS) return;
     const int per = 16 / in;
     int column = t.more - t.head - first * per, cells = in < out ? 2 : 1, cell = column * cells / per; // of the slot
-    if (column >= 0 && column < count * per && cell % STREAM_WORKERS == thread) store_one(t.y, t.more, p.y_kind, ((Label *)room)->x);
+    if (column >= 0 && column < count * per && cell % workers == thread) store_one(t.y, t.more, p.y_kind, ((Label *)room)->x);
   }
 
   INLINE_METHOD void put_edge(const StreamItem &t, char *room, int column, float edge) const {

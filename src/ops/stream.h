@@ -2,6 +2,8 @@
 #ifndef SOL_OPS_STREAM_H
 #define SOL_OPS_STREAM_H
 
+#include <stdlib.h>
+
 #include "kernels/stream.h"
 #include "ops/parts.h"
 
@@ -22,12 +24,12 @@ static inline bool stream_shape(const SolContext *ctx, int64_t rows, int in, int
   s->parts.parts = (uint32_t)parts;
   s->parts.length = lines / parts, s->longer = (uint32_t)(lines % parts);
   int64_t chunks = (s->parts.length + 2) * 8 + 1; // of a part, at most
-  int64_t words = 16 + 24 * parts;                // bytes that sums of other parts take at the start of its output
-  if (parts > 1 && s->parts.length * line * out < words) return false;
+  s->parts.front = (int32_t)ops_ceil_div(16 + 24 * parts, per * out);
   s->room_bytes = (int32_t)ops_ceil_div(room ? room(args, chunks * per + 2 * per) : 0, 16) * 16;
   s->of_part = (int32_t)ops_ceil_div(chunks * 16, target + target / 8);
   s->slot_chunks =
       (int32_t)(ops_ceil_div(ops_ceil_div(chunks, s->of_part), STREAM_WORKERS) * STREAM_WORKERS);
+  if (parts > 1 && (s->parts.front > s->slot_chunks || s->parts.front > s->parts.length * 8)) return false;
   int64_t slots = STREAM_SHARED / (s->slot_chunks * 16 + s->room_bytes / s->of_part);
   for (s->slots = (int32_t)(slots < STREAM_SLOTS ? slots : STREAM_SLOTS);; s->slots--) {
     s->items = (s->slots + 2 * s->of_part - 2) / s->of_part;
@@ -35,6 +37,9 @@ static inline bool stream_shape(const SolContext *ctx, int64_t rows, int in, int
     if (s->slots <= s->of_part) return false;
     if (l->shared <= STREAM_SHARED) break;
   }
+  int64_t FLIGHT = getenv("ST_FLIGHT") ? atoll(getenv("ST_FLIGHT")) : 48 << 10;
+  int64_t flight = ops_ceil_div(FLIGHT, s->slot_chunks * 16);
+  s->flight = (int32_t)(flight < s->slots ? flight : s->slots);
   l->block = STREAM_THREADS;
   l->grid[0] = (uint32_t)(rows * parts < ctx->sms ? rows * parts : ctx->sms);
   return true;
