@@ -109,25 +109,26 @@ INLINE void stream_tell(const StreamShape &s, unsigned long long *words, uint32_
   if (threadIdx.x % 32 == 0) part_tell(s.parts, words, part, what);
 }
 
-// By the row's last part: waits until no part looks at the posts any more. left: which were left, a bit each.
-INLINE void stream_told(const StreamShape &s, const unsigned long long *words, uint32_t own, uint32_t *left) {
-#pragma unroll
+// By the row's last part: waits until no part looks at the posts any more. Which of those that the lane asks were left, a bit each.
+INLINE uint32_t stream_told(const StreamShape &s, const unsigned long long *words, uint32_t own) {
+  uint32_t left = 0;
+#pragma unroll 1
   for (int i = 0; i < STREAM_EACH; i++) {
     uint32_t part = 32 * i + threadIdx.x % 32;
-    left[i] = __ballot_sync(~0u, part < s.parts.parts && part != own && part_ask(s.parts, words, part) == PART_LEFT);
+    if (part < s.parts.parts && part != own && part_ask(s.parts, words, part) == PART_LEFT) left |= 1u << i;
   }
+  __syncwarp();
+  return left;
 }
 
 // By the row's last part: writes what was left.
-template <class Op> INLINE void stream_rescue(const StreamShape &s, const Op &op, uint64_t row, int head, int in, float2 sums, const uint32_t *left) {
-#pragma unroll
-  for (int i = 0; i < STREAM_EACH; i++)
+template <class Op> INLINE void stream_rescue(const StreamShape &s, const Op &op, uint64_t row, int head, int in, float2 sums, uint32_t left) {
 #pragma unroll 1
-    for (uint32_t rest = left[i]; rest; rest &= rest - 1) {
-      uint32_t part = 32 * i + __ffs(rest) - 1;
-      op.range(row, sums, stream_begin(s, part, head, in), stream_begin(s, part + 1, head, in));
-      __syncwarp();
-    }
+  for (uint32_t part = 0; part < s.parts.parts; part++) {
+    if (!(__shfl_sync(~0u, left, part % 32) >> part / 32 & 1)) continue;
+    op.range(row, sums, stream_begin(s, part, head, in), stream_begin(s, part + 1, head, in));
+    __syncwarp();
+  }
 }
 
 // ---- Slots
@@ -240,7 +241,7 @@ template <class Op> INLINE void stream_exchange(const StreamShape &s, const Op &
   int column = lane < a.x.edges ? (int)span_edge(&a.x, lane) : -1; // of a single element that this lane has
   float edge = column >= 0 ? op.load(a.x.at, column) : 0;
   int more = op.prepare(a, room), head = stream_head(s, a.row, in);
-  uint32_t last = stream_last(s, a, i), left[STREAM_EACH] = {};
+  uint32_t last = stream_last(s, a, i), left = 0;
   unsigned long long *words = stream_words(s, a.row, last, head, in, op.out);
   bool alone = s.parts.parts == 1, is_last = !alone && a.part == last, there = true;
   barrier_wait(&t.summed, at.item_parity);
@@ -256,13 +257,17 @@ template <class Op> INLINE void stream_exchange(const StreamShape &s, const Op &
   if (lane == 0) t.sums = by, t.more = more, t.there = there, t.front = is_last ? s.parts.front : 0;
   stream_arrive(&t.ready);
   if (is_last) {
-    stream_told(s, words, last, left);
+    left = stream_told(s, words, last);
     stream_put(s, op, t, slot_memory(s, memory, at.slot), 0, 0, s.parts.front, room, lane, 32);
   } else if (!alone) stream_tell(s, words, a.part, there ? PART_READ : PART_LEFT);
   __syncwarp();
   if (there && column >= 0) op.put_edge(t, room, column, edge);
   stream_arrive(&shared->empty[at.slot]);
-  if (is_last) stream_rescue(s, op, a.row, head, in, sums, left);
+  if (__any_sync(~0u, left)) {
+    asm volatile("" : "+l"(i)); // rare: nothing is kept in registers for it
+    uint64_t row = stream_part(s, i, in).row;
+    stream_rescue(s, op, row, stream_head(s, row, in), in, sums, left);
+  }
 }
 
 template <class Op> INLINE void stream_exchanges(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int warp, int in) {

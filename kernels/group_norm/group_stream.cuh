@@ -97,22 +97,33 @@ struct GroupStream {
     return a;
   }
 
-  // Cells of 16 bytes, or, where y's elements are larger, of 8: threads next to each other write what lies next to each other.
+  // Cells of 16 bytes, or, where y's elements are larger, of 8: threads next to each other write what lies next to each other. From one cell of a thread to the next it is the same number of columns,
+  // so that the channel is found by sums.
   template <class Cell> INLINE_METHOD void put_cells(const StreamItem &t, const Cell *cells, int first, int count, char *room, int thread, int workers) const {
     const int per = (int)sizeof(Cell) / in;
+    if (thread >= count) return;
     Piece a = piece(t, room);
-    Channel c = {0, 0, {0, 0}};
-    int head = t.head + first * per;
+    int column = t.head + (first + thread) * per, length = (int)p.divider32.by;
+    Channel c = channel_of(p, a, column);
+    int inside = c.inside, left = c.end - column, further = (int)divide32((uint32_t)(workers * per), p.divider32), rest = workers * per - further * length;
 #pragma unroll 2
-    for (int k = thread; k < count; k += workers) {
-      int column = head + k * per;
+    for (int k = thread; k < count; k += workers, column += workers * per) {
       Vec v;
       float f[8];
       *(Cell *)&v = cells[k];
       to_floats(v.u, per, kind, f);
-      if (column >= c.end) c = channel_of(p, a, column);
-      finish_chunk(a, c, per, f, column);
+      float2 by = affine_of(a, inside);
+      if (left >= per) {
+#pragma unroll
+        for (int j = 0; j < per; j++) f[j] = fmaf(f[j] - a.mean, by.x, by.y);
+      } else {
+        float2 next = affine_of(a, inside + 1);
+#pragma unroll
+        for (int j = 0; j < per; j++) f[j] = fmaf(f[j] - a.mean, j < left ? by.x : next.x, j < left ? by.y : next.y);
+      }
       put_chunk(p, per, a.y, column, f);
+      left -= rest, inside += further;
+      if (left <= 0) left += length, inside++;
     }
   }
   INLINE_METHOD void put(const StreamItem &t, const uint4 *chunks, int first, int count, char *room, int thread, int workers) const {

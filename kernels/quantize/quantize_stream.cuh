@@ -4,6 +4,9 @@
 
 #include "stream.cuh"
 
+// Columns of a row, by a warp. It is rare, and not inlined, so that others have the registers.
+[[maybe_unused]] static __device__ __noinline__ void quantize_range(const QuantizeParams &p, int in, uint64_t row, float top, int64_t begin, int64_t end);
+
 struct QuantizeStream {
   const QuantizeParams &p;
   const int in;
@@ -103,12 +106,15 @@ struct QuantizeStream {
   }
   INLINE_METHOD void put_edge(const StreamItem &t, char *, int column, float edge) const { put_one(t.y, column, edge, t.sums.x); }
 
-  INLINE_METHOD void range(uint64_t row, float2 sums, int64_t begin, int64_t end) const {
-    float times = times_of(row, sums.x, begin == 0 && threadIdx.x % 32 == 0);
-    const char *x = (const char *)p.x + (int64_t)row * p.x_stride;
-#pragma unroll 1
-    for (int64_t c = begin + threadIdx.x % 32; c < end; c += 32) put_one((char *)p.y + (int64_t)row * p.y_stride, c, load(x, c), times);
-  }
+  INLINE_METHOD void range(uint64_t row, float2 sums, int64_t begin, int64_t end) const { quantize_range(p, in, row, sums.x, begin, end); }
 };
+
+[[maybe_unused]] static __device__ __noinline__ void quantize_range(const QuantizeParams &p, int in, uint64_t row, float top, int64_t begin, int64_t end) {
+  QuantizeStream s = {p, in};
+  float times = s.times_of(row, top, begin == 0 && threadIdx.x % 32 == 0);
+  const char *x = (const char *)p.x + (int64_t)row * p.x_stride;
+#pragma unroll 1
+  for (int64_t c = begin + threadIdx.x % 32; c < end; c += 32) s.put_one((char *)p.y + (int64_t)row * p.y_stride, c, s.load(x, c), times);
+}
 
 #endif

@@ -14,7 +14,6 @@
 #include "softmax/softmax_relay.cuh"
 #include "softmax/softmax_row.cuh"
 #include "softmax/softmax_spread.cuh"
-#include "softmax/softmax_stream.cuh"
 
 // A row in registers.
 INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
@@ -370,16 +369,9 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
 #define SHARED(in, threads, chunks, cluster, blocks)
 #endif
 #if __CUDA_ARCH__ >= 900
-#define STREAM(in)                                                                                           \
-  KERNEL __launch_bounds__(STREAM_THREADS, 1) sol_softmax_##in##_stream(const __grid_constant__ SoftmaxParams p) { \
-    extern __shared__ __align__(128) uint4 held[];                                                           \
-    __shared__ StreamShared shared;                                                                          \
-    stream(p.stream, SoftmaxStream{p, in, p.y_kind == KIND_FP32 ? 4 : 2}, &shared, held, in);                \
-  }
 #define SHARED_90(in, threads, chunks, cluster, blocks) HELD_SHARED_ROWS(in, threads, chunks, cluster, blocks)
 #define LOOP_90(in, threads, cluster) LONG(sol_softmax_##in##_loop_cluster, in, threads, cluster)
 #else
-#define STREAM(in)
 #define SHARED_90(in, threads, chunks, cluster, blocks)
 #define LOOP_90(in, threads, cluster)
 #endif

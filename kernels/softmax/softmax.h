@@ -4,7 +4,6 @@
 
 #include "../narrow.h"
 #include "../parts.h"
-#include "../stream.h"
 
 enum { SOFTMAX_ROUNDS_THREADS = 128 }; // of a block whose rows are in registers, some lanes a row
 enum { SOFTMAX_SPREAD_THREADS = 512 }; // of a block of a row in shared memory, at most
@@ -26,7 +25,6 @@ typedef struct SoftmaxParams {
   int32_t wide_ids;
   NarrowShape narrow;
   PartShape parts;
-  StreamShape stream;
   uint32_t lag; // relay: rows between those that are summed and those that are written
   int32_t lane_bits; // rounds: 2^lane_bits lanes share a row
 } SoftmaxParams;

@@ -195,14 +195,14 @@ static int64_t stream_room(const void *args, int64_t elements) {
 
 // Groups of kernels/group_norm/group_stream.cuh: those that it takes less time for. False: they are not such.
 static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
-  int64_t LEAST = getenv("GN_LEAST") ? atoll(getenv("GN_LEAST")) : 320 << 10, PART = getenv("GN_PART") ? atoll(getenv("GN_PART")) : 16 << 10;
+  int64_t LEAST_2 = getenv("GN_LEAST") ? atoll(getenv("GN_LEAST")) : 256 << 10, LEAST_4 = getenv("GN_LEAST") ? atoll(getenv("GN_LEAST")) : 3 << 20; // bytes: clusters, and parts, are faster below
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int64_t bytes = p->n * in;
   p->stream = (StreamShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = bytes, .y_stride = p->n * out};
-  if (!p->alike || a->s < 16 / in || bytes < LEAST) return false;
+  if (!p->alike || a->s < 16 / in || bytes < (in == 2 ? LEAST_2 : LEAST_4)) return false;
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
   l->kernel = in == 4 ? STREAM_F : p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;
-  return stream_shape(ctx, a->batch * a->groups, in, out, PART, stream_room, a, &p->stream, l);
+  return stream_shape(ctx, a->batch * a->groups, in, out, stream_room, a, &p->stream, l);
 }
 
 // Groups of kernels/group_norm/pieces.cuh: a block or a cluster each, or blocks all over the GPU. False: they are not such.

@@ -2,19 +2,16 @@
 #include "ops/softmax.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "ops/chunks.h"
 #include "ops/cpu.h"
 #include "ops/narrow.h"
 #include "ops/parts.h"
-#include "ops/stream.h"
 
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                               "sol_softmax_narrow_" #kind,
 #define ROUNDS(in, kind, rounds, blocks)               "sol_softmax_rounds_" #kind "_" #rounds,
-#define STREAM(in)                                     "sol_softmax_" #in "_stream",
 #define RELAY(in)                                      "sol_softmax_" #in "_relay",
 #define HELD(in, threads, chunks, rows, blocks)        "sol_softmax_" #in "_held_" #threads "x" #chunks,
 #define HELD_LABELS(in, threads, chunks, rows, blocks) HELD(in, threads, chunks, rows, blocks)
@@ -32,7 +29,6 @@ enum { SPREAD_SHARED = 208 << 10 }; // bytes of a row that a block has at most
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
-#define STREAM(in)                                      STREAM_SHARED,
 #define RELAY(in)                                       SOFTMAX_RELAY_CHUNKS * 16,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
@@ -52,7 +48,6 @@ typedef struct Variant {
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
 #define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
-#define STREAM(in)                                      {0, 0, 0, 0, 0, false},
 #define RELAY(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
 #define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
@@ -311,23 +306,6 @@ static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   return true;
 }
 
-// Bytes of the row's label.
-static int64_t label_room(const void *args, int64_t elements) {
-  (void)args, (void)elements;
-  return 16;
-}
-
-// Long rows that pass through blocks that stay: y is aligned as x is. False: they are not such.
-static bool stream_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, int64_t least,
-                        OpsLaunch *l) {
-  int64_t PART = getenv("SM_PART") ? atoll(getenv("SM_PART")) : 16 << 10;
-  if (getenv("SM_LEAST")) least = atoll(getenv("SM_LEAST"));
-  p->stream = (StreamShape){.x = p->x, .y = p->y, .n = p->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
-  l->kernel = in == 4 ? SOFTMAX_STREAM_4 : SOFTMAX_STREAM_2;
-  if (p->n * in < least || !p->wide || !p->y || !ops_has_kernel(ctx, def, l->kernel)) return false;
-  return stream_shape(ctx, (int64_t)p->m, in, out, PART, p->loss ? label_room : NULL, NULL, &p->stream, l);
-}
-
 SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, SoftmaxParams p,
                          SolStream stream) {
   int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
@@ -344,7 +322,6 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
     return ops_launch(ctx, def, &own, stream);
   }
   enum { BEYOND = 1 << 20, WIDENED = 16 << 10 }; // bytes: other kernels are faster up to here
-  if (stream_plan(ctx, def, &p, in, out, BEYOND, &own)) return ops_launch(ctx, def, &own, stream);
   if (relay_plan(ctx, def, &p, in, out, in < out ? WIDENED : alike ? BEYOND : INT64_MAX, &own))
     return ops_launch(ctx, def, &own, stream);
   if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);

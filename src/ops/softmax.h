@@ -9,7 +9,6 @@
 enum {
 #define NARROW(in, kind)                                SOFTMAX_NARROW_##kind,
 #define ROUNDS(in, kind, rounds, blocks)                SOFTMAX_ROUNDS_##kind##_##rounds,
-#define STREAM(in)                                      SOFTMAX_STREAM_##in,
 #define RELAY(in)                                       SOFTMAX_RELAY_##in,
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
 #define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
