@@ -1,6 +1,5 @@
 // y = (x - mean) / sqrt(variance + eps) * weight[channel] + bias[channel], over groups of channels
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "kernels/common.h"
@@ -37,8 +36,9 @@ static const char *const kernel_names[KERNELS] = {
     "sol_group_norm_f_stream"};
 enum { PIECE_SHARED = (64 << 10) + 8 * GROUP_NORM_AFFINES + (8 << 10) };
 static const uint32_t kernel_shared[KERNELS] = {
-    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,  PIECE_SHARED,
-    PIECE_SHARED,      RING_SHARED,       RING_SHARED,  RING_SHARED,  STREAM_SHARED, STREAM_SHARED, STREAM_SHARED};
+    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,
+    PIECE_SHARED,      PIECE_SHARED,      RING_SHARED,  RING_SHARED,  RING_SHARED,
+    STREAM_SHARED,     STREAM_SHARED,     STREAM_SHARED};
 
 static SolDtype out_of(const SolGroupNorm *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -195,7 +195,7 @@ static int64_t stream_room(const void *args, int64_t elements) {
 
 // Groups of kernels/group_norm/group_stream.cuh: those that it takes less time for. False: they are not such.
 static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
-  int64_t LEAST_2 = getenv("GN_LEAST") ? atoll(getenv("GN_LEAST")) : 256 << 10, LEAST_4 = getenv("GN_LEAST") ? atoll(getenv("GN_LEAST")) : 3 << 20; // bytes: clusters, and parts, are faster below
+  enum { LEAST_2 = 256 << 10, LEAST_4 = 3 << 20 }; // bytes of a group: below clusters, and parts, are faster
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int64_t bytes = p->n * in;
   p->stream = (StreamShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = bytes, .y_stride = p->n * out};

@@ -24,7 +24,8 @@ static inline void stream_slots(StreamShape *s, int64_t chunks) {
 static inline bool stream_shape(const SolContext *ctx, int64_t rows, int in, int out,
                                 int64_t (*room)(const void *args, int64_t elements), const void *args,
                                 StreamShape *s, OpsLaunch *l) {
-  int64_t per = 16 / in, lines = (s->n - per) / (128 / in), parts = ops_ceil_div(lines, STREAM_CHUNKS / 8 - 3);
+  int64_t per = 16 / in, lines = (s->n - per) / (128 / in),
+          parts = ops_ceil_div(lines, STREAM_CHUNKS / 8 - 3);
   int64_t most = ctx->sms < STREAM_PARTS ? ctx->sms : STREAM_PARTS;
   bool has_shared = ctx->cc >= 90 && ctx->cc < 120; // 12.x: 99 KiB a block
   if (parts > most) parts = most;
