@@ -1,14 +1,16 @@
 // Rows of which all parts pass through the shared memory of blocks that stay: one block to an SM, and parts of all rows in their order dealt out to them. While a part
 // waits for what the other parts of its row add up to, the parts after it are loaded and summed up, and those before it are written.
 //
-// Shared memory is cut into slots of a part each. A slot has a warp that fills it (cp.async.bulk) and exchanges sums with the row's other parts. Some warps sum parts up as
-// they come, others write them as their row's sums come. Nothing of it is a barrier of the block.
+// Shared memory is cut into slots, which a part takes one or several of. One warp fills them (cp.async.bulk), some sum parts up as they come, some exchange sums with the row's
+// other parts, some write parts as their row's sums come. Nothing of it is a barrier of the block.
 //
-// A part posts what it adds up to at the start of its own output. One of the row's parts, its collector, takes all posts and puts what the row adds up to beside each: so a word has one
-// reader, and a part may overwrite its words as soon as it has its answer.
+// One part of a row, its last, is the one whose block comes last in the grid. Parts post what they add up to at the start of the last part's output, and each takes all posts from there: two trips
+// to L2. Each tells the last part when it has done so, which then writes that start.
 //
-// Blocks that do not run at the same time cannot wait for each other without end: a part that has looked in vain many times is left to the row's collector. That one waits without end, but
-// it is in the last of the row's blocks, and the others come before it in the grid.
+// Blocks that do not run at the same time cannot wait for each other without end: a part that has looked in vain many times is left to the row's last. That one waits without end, but only
+// for blocks that come before it.
+//
+// Loads under way are no more than the memory needs to be busy: beyond that each only makes the others wait, and with them the posts.
 //
 // How a row is cut follows from its length and start alone, and with it the order of every sum.
 #ifndef SOL_KERNELS_STREAM_CUH
@@ -21,18 +23,20 @@
 
 #define INLINE_METHOD __device__ __forceinline__
 
-typedef struct StreamSlot {
-  uint64_t full, summed, ready, empty;
-  float2 warps[STREAM_WARPS];   // what a warp's chunks add up to
-  char *y;                      // of the part's first column
-  int chunks, head;             // of the part; columns before its chunks
-  int more;                     // the operation's
-  float2 sums;                  // of the row
-  bool there;                   // they are
-} StreamSlot;
+typedef struct StreamItem { // a part that is in the slots
+  uint64_t summed, ready;
+  float2 warps[STREAM_WARPS]; // what a warp's chunks add up to
+  char *y;                    // of the part's first column
+  int chunks, head;           // of the part; columns before its chunks
+  int front;                  // chunks where the posts are
+  int more;                   // the operation's
+  float2 sums;                // of the row
+  bool there;                 // they are
+} StreamItem;
 
 typedef struct StreamShared {
-  StreamSlot slot[STREAM_SLOTS];
+  uint64_t full[STREAM_SLOTS], empty[STREAM_SLOTS]; // empty: for all that write it, and the warp that exchanges sums where it is a part's first
+  StreamItem item[STREAM_SLOTS];
 } StreamShared;
 
 typedef struct StreamPart {
@@ -53,197 +57,249 @@ INLINE int stream_head(const StreamShape &s, uint64_t row, int in) {
 INLINE char *stream_y(const StreamShape &s, uint64_t row) { return (char *)s.y + (int64_t)row * s.y_stride; }
 INLINE uint64_t stream_items(const StreamShape &s) { return s.parts.rows * s.parts.parts; }
 
+// A part's first column. Parts begin on 16 bytes; head: columns of the row before the first of those.
+INLINE int64_t stream_begin(const StreamShape &s, uint32_t part, int head, int in) {
+  return part == 0 ? 0 : part == s.parts.parts ? s.n : head + (int64_t)((uint32_t)s.parts.length * part + min(part, s.longer)) * (128 / in);
+}
+
 INLINE StreamPart stream_part(const StreamShape &s, uint64_t item, int in) {
   StreamPart a;
   uint64_t part;
   split(item, s.parts.parts, &a.row, &part);
   a.part = (uint32_t)part;
   int head = stream_head(s, a.row, in);
-  a.begin = part_begin(s.parts, a.part, head, s.n);
-  a.x = span_of((const char *)s.x + (int64_t)a.row * s.x_stride + a.begin * in, part_begin(s.parts, a.part + 1, head, s.n) - a.begin, in);
+  a.begin = stream_begin(s, a.part, head, in);
+  a.x = span_of((const char *)s.x + (int64_t)a.row * s.x_stride + a.begin * in, stream_begin(s, a.part + 1, head, in) - a.begin, in);
   return a;
 }
 
-INLINE float stream_count(const StreamShape &s, uint32_t part, int head) { // elements of a part, of several
-  return part + 1 == s.parts.parts ? (float)(s.n - head - part * s.parts.length) : (float)(int)(s.parts.length + (part ? 0 : head));
+// ---- Sums of the other parts
+
+// At the start of the last part's output: a post of each part of the row, then a word of each (parts.cuh).
+INLINE unsigned long long *stream_words(const StreamShape &s, uint64_t row, uint32_t last, int head, int in, int out) {
+  return posts_of(stream_y(s, row) + stream_begin(s, last, head, in) * out);
 }
 
-// Words of a part: its post, then its answer, each of two words that carry the launch's sign (parts.cuh).
-INLINE unsigned long long *stream_words(const StreamShape &s, uint64_t row, uint32_t part, int head, int out) {
-  return posts_of(stream_y(s, row) + part_begin(s.parts, part, head, s.n) * out);
+// The part whose block comes last.
+INLINE uint32_t stream_last(const StreamShape &s, const StreamPart &a, uint64_t item) {
+  uint64_t first = item - a.part, last = first + s.parts.parts - 1, in_last = last - (last + 1) % gridDim.x;
+  return (uint32_t)((in_last >= first && in_last <= last ? in_last : last) - first);
 }
-enum { STREAM_POST, STREAM_ANSWER };
 
-// By a collector's warp: each(part, post) for all parts of a row, in their order.
-template <class Each> INLINE void stream_posts(const StreamShape &s, uint64_t row, int head, int out, Each each) {
-  enum { BATCH = 3 }; // that are asked for before the first has come
-  uint32_t lane = threadIdx.x % 32, parts = s.parts.parts;
+enum { STREAM_EACH = STREAM_PARTS / 32 }; // parts of a row that a lane has
+
+// The posts of all parts, those number lane, lane + 32 and so on in v. False: they have not come after `polls` looks; 0: there is no end to it.
+INLINE bool stream_posts(const StreamShape &s, const unsigned long long *words, int polls, float2 *v) {
+  bool got[STREAM_EACH], all = false;
+#pragma unroll
+  for (int i = 0; i < STREAM_EACH; i++) got[i] = threadIdx.x % 32 + 32 * i >= s.parts.parts, v[i] = make_float2(0, 0);
+  for (int look = 0; !all && (!polls || look < polls); look++) {
+    all = true;
+#pragma unroll
+    for (int i = 0; i < STREAM_EACH; i++)
+      if (!got[i]) got[i] = post_get(s.parts, words, threadIdx.x % 32 + 32 * i, &v[i]);
+#pragma unroll
+    for (int i = 0; i < STREAM_EACH; i++) all = all && got[i];
+  }
+  return __all_sync(~0u, all);
+}
+
+INLINE void stream_tell(const StreamShape &s, unsigned long long *words, uint32_t part, int what) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) part_tell(s.parts, words, part, what);
+}
+
+// By the row's last part: waits until no part looks at the posts any more. Which of those that the lane asks were left, a bit each.
+INLINE uint32_t stream_told(const StreamShape &s, const unsigned long long *words, uint32_t own) {
+  uint32_t left = 0;
 #pragma unroll 1
-  for (uint32_t first = lane; first < parts; first += 32 * BATCH) {
-    float2 v[BATCH];
-    bool got[BATCH], all = false;
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) got[i] = first + i * 32 >= parts;
-    while (!all) {
-#pragma unroll
-      for (int i = 0; i < BATCH; i++)
-        if (!got[i]) got[i] = post_get(s.parts, stream_words(s, row, first + i * 32, head, out), STREAM_POST, &v[i]);
-      all = true;
-#pragma unroll
-      for (int i = 0; i < BATCH; i++) all = all && got[i];
-    }
-#pragma unroll
-    for (int i = 0; i < BATCH; i++)
-      if (first + i * 32 < parts) each(first + i * 32, v[i]);
+  for (int i = 0; i < STREAM_EACH; i++) {
+    uint32_t part = 32 * i + threadIdx.x % 32;
+    if (part < s.parts.parts && part != own && part_ask(s.parts, words, part) == PART_LEFT) left |= 1u << i;
   }
   __syncwarp();
+  return left;
 }
 
-INLINE unsigned long long stream_left(const PartShape &s) { return (unsigned long long)s.sign[1] << 32 | (s.sign[0] ^ 1); }
-
-// The answer, by a part's warp. False: it has not come after `polls` looks, and the part is left to the collector.
-INLINE bool stream_answer(const StreamShape &s, unsigned long long *words, int polls, float2 *sums) {
-  unsigned long long seen, old;
-  for (int i = 0; !__all_sync(~0u, post_get(s.parts, words, STREAM_ANSWER, sums)); i++) {
-    if (i != polls) continue;
-    if (threadIdx.x % 32 == 0) {
-      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(__cvta_generic_to_global(words + 2 * STREAM_ANSWER)) : "memory");
-      bool comes = (uint32_t)seen == s.parts.sign[0]; // the other word will
-      old = comes ? ~seen : atomicCAS(words + 2 * STREAM_ANSWER, seen, stream_left(s.parts));
-    }
-    if (__shfl_sync(~0u, threadIdx.x % 32 == 0 && old == seen, 0)) return false;
-  }
-  return true;
-}
-
-// Answers a part, by one thread. True: it was left.
-INLINE bool stream_reply(const StreamShape &s, unsigned long long *words, float2 sums) {
-  words += 2 * STREAM_ANSWER;
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(words + 1)), "l"((unsigned long long)__float_as_uint(sums.y) << 32 | s.parts.sign[1]) : "memory");
-  return atomicExch(words, (unsigned long long)__float_as_uint(sums.x) << 32 | s.parts.sign[0]) == stream_left(s.parts);
-}
-
-// Answers the row's other parts, and does what was left.
-template <class Op> INLINE void stream_replies(const StreamShape &s, const Op &op, uint64_t row, uint32_t own, int head, float2 sums) {
-  uint32_t lane = threadIdx.x % 32;
+// By the row's last part: writes what was left.
+template <class Op> INLINE void stream_rescue(const StreamShape &s, const Op &op, uint64_t row, int head, int in, float2 sums, uint32_t left) {
 #pragma unroll 1
-  for (uint32_t first = 0; first < s.parts.parts; first += 32) {
-    uint32_t part = first + lane;
-    bool other = part < s.parts.parts && part != own;
-    unsigned left = __ballot_sync(~0u, other && stream_reply(s, stream_words(s, row, part, head, op.out), sums));
-#pragma unroll 1
-    for (; left; left &= left - 1) {
-      part = first + __ffs(left) - 1;
-      op.range(row, sums, part_begin(s.parts, part, head, s.n), part_begin(s.parts, part + 1, head, s.n));
-      __syncwarp();
-    }
+  for (uint32_t part = 0; part < s.parts.parts; part++) {
+    if (!(__shfl_sync(~0u, left, part % 32) >> part / 32 & 1)) continue;
+    op.range(row, sums, stream_begin(s, part, head, in), stream_begin(s, part + 1, head, in));
+    __syncwarp();
   }
 }
 
-// Whether this part collects: it is in the last of the row's blocks, and the last of that block.
-INLINE bool stream_collects(const StreamShape &s, const StreamPart &a, uint64_t item) {
-  uint64_t first = item - a.part, last = first + s.parts.parts - 1, in_last = last - (last + 1) % gridDim.x;
-  return item == (in_last >= first && in_last <= last ? in_last : last);
-}
+// ---- Slots
 
-INLINE void stream_load(const StreamPart &a, uint4 *to, uint64_t *full) { // by one thread
-  int bytes = (int)a.x.chunks * 16;
+INLINE void stream_load(const void *from, int bytes, uint4 *to, uint64_t *full) { // by one thread
   barrier_expect(full, bytes);
   uint64_t once; // nothing is read again
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
   if (bytes)
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
-                 "l"(__cvta_generic_to_global(a.x.body)), "r"(bytes), "r"(shared_address(full)), "l"(once)
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(full)), "l"(once)
                  : "memory");
 }
 
-INLINE uint4 *slot_memory(const StreamShape &s, uint4 *memory, int slot) { return memory + slot * (s.slot_bytes / 16); }
-INLINE char *slot_room(const StreamShape &s, uint4 *memory, int slot) { return (char *)slot_memory(s, memory, slot) + s.slot_bytes - s.room_bytes; }
+INLINE uint4 *slot_memory(const StreamShape &s, uint4 *memory, int slot) { return memory + slot * s.slot_chunks; }
+INLINE char *item_room(const StreamShape &s, uint4 *memory, int at) { return (char *)slot_memory(s, memory, s.slots) + at * s.room_bytes; }
 
-// ---- A slot's own warp
-
-// The sums of a part's row. False: they have not come, and the part is left to the row's collector.
-template <class Op> INLINE bool stream_exchange(const StreamShape &s, const Op &op, const StreamPart &a, bool collects, int head, int &polls, float2 *sums) {
-  unsigned long long *words = stream_words(s, a.row, a.part, head, op.out);
-  if (threadIdx.x % 32 == 0) post(s.parts, words, STREAM_POST, *sums);
-  if (collects) *sums = op.collect(a.row, head);
-  else if (!stream_answer(s, words, polls, sums)) polls = 1; // where the others do not run, it is not waited for them again and again
-  else return true;
-  return collects;
+// Where a warp is in its walk over all parts of the block.
+typedef struct StreamAt {
+  int slot, item;
+  uint32_t slot_parity, item_parity;
+} StreamAt;
+INLINE void stream_step(int &at, uint32_t &parity, int by, int all) {
+  at += by;
+  if (at >= all) at -= all, parity ^= 1;
 }
 
-template <class Op> INLINE void stream_manage(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int slot, int in) {
-  StreamSlot &t = shared->slot[slot];
-  int lane = threadIdx.x % 32, polls = STREAM_POLLS;
-  uint32_t parity = 0;
+INLINE int slot_chunks(const StreamShape &s, int chunks, int k) { return min(max(chunks - k * s.slot_chunks, 0), s.slot_chunks); }
+
+// begin(place), slot(place, k) for each slot of the part, end(place): for every part of the block.
+template <class Begin, class Slot, class End> INLINE void stream_walk(const StreamShape &s, Begin begin, Slot slot, End end) {
+  StreamAt a = {0, 0, 0, 0};
+  for (uint64_t i = blockIdx.x; i < stream_items(s); i += gridDim.x) {
+    begin(a, i);
 #pragma unroll 1
-  for (uint64_t i = blockIdx.x + (uint64_t)slot * gridDim.x; i < stream_items(s); i += (uint64_t)s.slots * gridDim.x, parity ^= 1) {
-    StreamPart a = stream_part(s, i, in);
-    barrier_wait(&t.empty, parity ^ 1);
-    if (lane == 0) {
-      t.y = stream_y(s, a.row) + a.begin * op.out, t.chunks = (int)a.x.chunks, t.head = a.x.head;
-      stream_load(a, slot_memory(s, memory, slot), &t.full);
+    for (int k = 0; k < s.of_part; k++) {
+      slot(a, k);
+      stream_step(a.slot, a.slot_parity, 1, s.slots);
     }
-    int column = lane < a.x.edges ? (int)span_edge(&a.x, lane) : -1; // of a single element that this lane has
-    float edge = column >= 0 ? op.load(a.x.at, column) : 0;
-    int more = op.prepare(a, slot_room(s, memory, slot));
-    barrier_wait(&t.summed, parity);
-    asm volatile("" : "+l"(i)); // it is cheaper to work the part out again than to have it in registers meanwhile
-    a = stream_part(s, i, in);
-    float2 sums = op.join(t, column >= 0, edge);
-    int head = stream_head(s, a.row, in);
-    bool alone = s.parts.parts == 1, collects = !alone && stream_collects(s, a, i);
-    bool there = alone || stream_exchange(s, op, a, collects, head, polls, &sums);
-    float2 by = op.finish(a, sums, there);
-    if (lane == 0) t.sums = by, t.more = more, t.there = there;
-    stream_arrive(&t.ready);
-    if (there && column >= 0) op.put_edge(t, slot_room(s, memory, slot), column, edge);
-    if (collects) stream_replies(s, op, a.row, a.part, head, sums);
+    end(a);
+    stream_step(a.item, a.item_parity, 1, s.items);
   }
 }
 
-// ---- The warps that sum up, and those that write
+// ---- The warps
 
-template <class Each> INLINE void stream_slots(const StreamShape &s, Each each) {
+INLINE void stream_loads(const StreamShape &s, StreamShared *shared, uint4 *memory, int in, int out) { // one thread
+  StreamPart a;
+  int ahead = -s.flight; // the slot that must have arrived
   uint32_t parity = 0;
-  int slot = 0;
+  stream_walk(
+      s, [&](const StreamAt &, uint64_t i) { a = stream_part(s, i, in); },
+      [&](const StreamAt &at, int k) {
+        barrier_wait(&shared->empty[at.slot], at.slot_parity ^ 1);
+        if (ahead >= 0) barrier_wait(&shared->full[ahead], parity);
+        stream_step(ahead, parity, 1, s.slots);
+        StreamItem &t = shared->item[at.item];
+        if (k == 0) t.y = stream_y(s, a.row) + a.begin * out, t.chunks = (int)a.x.chunks, t.head = a.x.head;
+        stream_load(a.x.body + (int64_t)k * s.slot_chunks * 16, slot_chunks(s, (int)a.x.chunks, k) * 16, slot_memory(s, memory, at.slot), &shared->full[at.slot]);
+      },
+      [](const StreamAt &) {});
+}
+
+template <class Op> INLINE void stream_sums(const StreamShape &s, const Op &op, StreamShared *shared, const uint4 *memory) {
+  int thread = threadIdx.x;
+  typename Op::Sum sum;
+  stream_walk(
+      s, [](const StreamAt &, uint64_t) {},
+      [&](const StreamAt &at, int k) {
+        barrier_wait(&shared->full[at.slot], at.slot_parity);
+        int chunks = slot_chunks(s, shared->item[at.item].chunks, k);
+        const uint4 *from = memory + at.slot * s.slot_chunks;
+        if (k == 0) op.begin(sum, from, thread, chunks);
+        op.sum(sum, from, thread, chunks);
+      },
+      [&](const StreamAt &at) {
+        StreamItem &t = shared->item[at.item];
+        op.end(sum, t, thread, &t.warps[thread / 32]);
+        stream_arrive(&t.summed);
+      });
+}
+
+// Chunks of slot k from number `from` on, by `workers` threads.
+template <class Op>
+INLINE void stream_put(const StreamShape &s, const Op &op, const StreamItem &t, const uint4 *slot, int k, int from, int to, char *room, int thread, int workers) {
+  to = min(to, slot_chunks(s, t.chunks, k));
+  if (from < to) op.put(t, slot + from, k * s.slot_chunks + from, to - from, room, thread, workers);
+}
+
+template <class Op> INLINE void stream_puts(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory) {
+  int thread = threadIdx.x - STREAM_WORKERS;
+  stream_walk(
+      s, [&](const StreamAt &at, uint64_t) { barrier_wait(&shared->item[at.item].ready, at.item_parity); },
+      [&](const StreamAt &at, int k) {
+        const StreamItem &t = shared->item[at.item];
+        if (t.there) stream_put(s, op, t, slot_memory(s, memory, at.slot), k, k ? 0 : t.front, s.slot_chunks, item_room(s, memory, at.item), thread, STREAM_WORKERS);
+        stream_arrive(&shared->empty[at.slot]);
+        if (k && thread < 32) stream_arrive(&shared->empty[at.slot]);
+      },
+      [](const StreamAt &) {});
+}
+
+// What a warp that exchanges sums does for a part.
+template <class Op> INLINE void stream_exchange(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, const StreamAt &at, uint64_t i, int in, int &polls) {
+  int lane = threadIdx.x % 32;
+  StreamItem &t = shared->item[at.item];
+  char *room = item_room(s, memory, at.item);
+  StreamPart a = stream_part(s, i, in);
+  barrier_wait(&shared->empty[at.slot], at.slot_parity ^ 1);       // with it the item's room is free
+  int column = lane < a.x.edges ? (int)span_edge(&a.x, lane) : -1; // of a single element that this lane has
+  float edge = column >= 0 ? op.load(a.x.at, column) : 0;
+  int more = op.prepare(a, room), head = stream_head(s, a.row, in);
+  uint32_t last = stream_last(s, a, i), left = 0;
+  unsigned long long *words = stream_words(s, a.row, last, head, in, op.out);
+  bool alone = s.parts.parts == 1, is_last = !alone && a.part == last, there = true;
+  barrier_wait(&t.summed, at.item_parity);
+  float2 sums = op.join(t, column >= 0, edge);
+  if (!alone) {
+    float2 v[STREAM_EACH];
+    if (lane == 0) post(s.parts, words, a.part, sums);
+    there = stream_posts(s, words, is_last ? 0 : polls, v);
+    if (there) sums = op.collect(v, head);
+    else polls = 1; // where the others do not run, it is not waited for them again and again
+  }
+  float2 by = op.finish(a, sums, there, room);
+  if (lane == 0) t.sums = by, t.more = more, t.there = there, t.front = is_last ? s.parts.front : 0;
+  stream_arrive(&t.ready);
+  if (is_last) {
+    left = stream_told(s, words, last);
+    stream_put(s, op, t, slot_memory(s, memory, at.slot), 0, 0, s.parts.front, room, lane, 32);
+  } else if (!alone) stream_tell(s, words, a.part, there ? PART_READ : PART_LEFT);
+  __syncwarp();
+  if (there && column >= 0) op.put_edge(t, room, column, edge);
+  stream_arrive(&shared->empty[at.slot]);
+  if (__any_sync(~0u, left)) {
+    asm volatile("" : "+l"(i)); // rare: nothing is kept in registers for it
+    uint64_t row = stream_part(s, i, in).row;
+    stream_rescue(s, op, row, stream_head(s, row, in), in, sums, left);
+  }
+}
+
+template <class Op> INLINE void stream_exchanges(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int warp, int in) {
+  int polls = STREAM_POLLS, turn = 0, warps = min((int)STREAM_EXCHANGES, s.items); // no warp is a whole round ahead of another
+  StreamAt at = {0, 0, 0, 0};
+#pragma unroll 1
   for (uint64_t i = blockIdx.x; i < stream_items(s); i += gridDim.x) {
-    each(slot, parity);
-    if (++slot == s.slots) slot = 0, parity ^= 1;
+    if (turn == warp) stream_exchange(s, op, shared, memory, at, i, in, polls);
+    if (++turn == warps) turn = 0;
+    stream_step(at.slot, at.slot_parity, s.of_part, s.slots);
+    stream_step(at.item, at.item_parity, 1, s.items);
   }
 }
 
 // ---- A kernel
 
-// op: what the operation computes. out: bytes of an element of y; load: an element; prepare: what a part needs beside its elements, into the slot's room; sum: what a
-// warp's chunks add up to; join: a part, of its warps and single elements; collect: a row, of its parts' posts; finish: what elements need of that; put, put_edge: writes chunks, an
-// element; range: columns of a row, by a warp.
+// op: what the operation computes. out: bytes of an element of y; load: an element; prepare: what a part needs beside its elements, into its room; Sum, begin, sum, end: what a
+// thread's chunks add up to, a slot after the other, and a warp's; join: a part, of its warps and single elements; collect: a row, of its parts' posts; finish: what elements need of that; put, put_edge: writes
+// chunks of a slot, an element; range: columns of a row, by a warp.
 template <class Op> INLINE void stream(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int in) {
   int warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < s.slots; i++) {
-      StreamSlot &t = shared->slot[i];
-      barrier_init(&t.full, 1), barrier_init(&t.summed, STREAM_WARPS), barrier_init(&t.ready, 1), barrier_init(&t.empty, STREAM_WARPS);
-    }
+    for (int i = 0; i < s.slots; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], STREAM_WARPS + 1);
+    for (int i = 0; i < s.items; i++) barrier_init(&shared->item[i].summed, STREAM_WARPS), barrier_init(&shared->item[i].ready, 1);
     barrier_init_done();
   }
   __syncthreads();
   begin_kernel();
-  if (warp < STREAM_WARPS)
-    stream_slots(s, [&](int slot, uint32_t parity) {
-      StreamSlot &t = shared->slot[slot];
-      barrier_wait(&t.full, parity);
-      op.sum(t, slot_memory(s, memory, slot), (int)threadIdx.x, &t.warps[warp]);
-      stream_arrive(&t.summed);
-    });
-  else if (warp < 2 * STREAM_WARPS)
-    stream_slots(s, [&](int slot, uint32_t parity) {
-      StreamSlot &t = shared->slot[slot];
-      barrier_wait(&t.ready, parity);
-      if (t.there) op.put(t, slot_memory(s, memory, slot), slot_room(s, memory, slot), (int)threadIdx.x - 32 * STREAM_WARPS);
-      stream_arrive(&t.empty);
-    });
-  else stream_manage(s, op, shared, memory, warp - 2 * STREAM_WARPS, in);
+  if (warp < STREAM_WARPS) stream_sums(s, op, shared, memory);
+  else if (warp < 2 * STREAM_WARPS) stream_puts(s, op, shared, memory);
+  else if (warp < 2 * STREAM_WARPS + STREAM_EXCHANGES) stream_exchanges(s, op, shared, memory, warp - 2 * STREAM_WARPS, in);
+  else if (threadIdx.x % 32 == 0) stream_loads(s, shared, memory, in, op.out);
 }
 
 #endif

@@ -22,34 +22,49 @@ struct GroupStream {
   }
 
   // Chunks of a warp that sums up.
-  INLINE_METHOD static int warp_chunks(const StreamSlot &t, int warp) {
-    return t.chunks / STREAM_ITEM_THREADS * 32 + min(max(t.chunks % STREAM_ITEM_THREADS - 32 * warp, 0), 32);
+  INLINE_METHOD static int warp_chunks(const StreamItem &t, int warp) {
+    return t.chunks / STREAM_WORKERS * 32 + min(max(t.chunks % STREAM_WORKERS - 32 * warp, 0), 32);
   }
 
-  INLINE_METHOD void sum(const StreamSlot &t, const uint4 *chunks, int thread, float2 *to) const {
-    int of_all = warp_chunks(t, thread / 32);
+  typedef struct Sum {
+    Running r;
+    int count; // chunks
+  } Sum;
+
+  INLINE_METHOD void begin(Sum &s, const uint4 *chunks, int thread, int count) const {
     Vec v;
-    v.v = thread < t.chunks ? chunks[thread] : make_uint4(0, 0, 0, 0);
-    Running r = {chunk_mean(v, kind, in), {0, 0}, {0, 0}};
-    int count = 0;
+    v.v = thread < count ? chunks[thread] : make_uint4(0, 0, 0, 0);
+    s.r = {chunk_mean(v, kind, in), {0, 0}, {0, 0}}, s.count = 0;
+  }
+
+  INLINE_METHOD void sum(Sum &s, const uint4 *chunks, int thread, int count) const {
 #pragma unroll 2
-    for (int k = thread; k < t.chunks; k += STREAM_ITEM_THREADS, count++) {
+    for (int k = thread; k < count; k += STREAM_WORKERS, s.count++) {
+      Vec v;
       v.v = chunks[k];
-      run_chunk(r, v, kind, in);
+      run_chunk(s.r, v, kind, in);
     }
-    Stats s = run_end(r, count * (16 / in));
-    float mean = warp_sum(s.mean * __fdividef((float)count, (float)max(of_all, 1))), apart = s.mean - mean;
-    float squares = warp_sum(count ? fmaf(s.count * apart, apart, s.squares) : 0);
+  }
+
+  INLINE_METHOD void end(const Sum &a, const StreamItem &t, int thread, float2 *to) const {
+    Stats s = run_end(a.r, a.count * (16 / in));
+    float mean = warp_sum(s.mean * __fdividef((float)a.count, (float)max(warp_chunks(t, thread / 32), 1))), apart = s.mean - mean;
+    float squares = warp_sum(a.count ? fmaf(s.count * apart, apart, s.squares) : 0);
     if (thread % 32 == 0) *to = make_float2(mean, squares);
   }
 
-  INLINE_METHOD float2 join(const StreamSlot &t, bool has_edge, float edge) const {
+  // Of lanes that have any number of elements each, together `count`.
+  INLINE_METHOD static float2 of_lanes(Stats s, float count) {
+    float mean = warp_sum(s.mean * __fdividef(s.count, count)), apart = s.mean - mean;
+    return make_float2(mean, warp_sum(s.count > 0 ? fmaf(s.count * apart, apart, s.squares) : 0));
+  }
+
+  INLINE_METHOD float2 join(const StreamItem &t, bool has_edge, float edge) const {
     int lane = threadIdx.x % 32;
     Stats s = {0, 0, 0};
     if (lane < STREAM_WARPS) s.count = (float)(warp_chunks(t, lane) * (16 / in)), s.mean = t.warps[lane].x, s.squares = t.warps[lane].y;
     if (has_edge) s = stats_more(s, 1, edge, 0);
-    s = warp_stats(s);
-    return make_float2(s.mean, s.squares);
+    return of_lanes(s, (float)(t.chunks * (16 / in) + __popc(__ballot_sync(~0u, has_edge))));
   }
 
   INLINE_METHOD static Stats stats_more(Stats s, float count, float mean, float squares) {
@@ -59,41 +74,64 @@ struct GroupStream {
     return s;
   }
 
-  INLINE_METHOD float2 collect(uint64_t row, int head) const {
-    Stats s = {0, 0, 0};
-    stream_posts(p.stream, row, head, out, [&](uint32_t part, float2 v) { s = stats_more(s, stream_count(p.stream, part, head), v.x, v.y); });
-    s = warp_stats(s);
-    return make_float2(s.mean, s.squares);
+  INLINE_METHOD float2 collect(const float2 *v, int head) const {
+    float mean = 0, squares = 0, count[STREAM_EACH];
+#pragma unroll
+    for (int i = 0; i < STREAM_EACH; i++) {
+      uint32_t part = threadIdx.x % 32 + 32 * i;
+      count[i] = part < p.stream.parts.parts ? (float)(stream_begin(p.stream, part + 1, head, in) - stream_begin(p.stream, part, head, in)) : 0;
+      mean = fmaf(v[i].x, __fdividef(count[i], (float)p.n), mean);
+    }
+    mean = warp_sum(mean);
+#pragma unroll
+    for (int i = 0; i < STREAM_EACH; i++) squares += fmaf(count[i] * (v[i].x - mean), v[i].x - mean, v[i].y);
+    return make_float2(mean, warp_sum(squares));
   }
 
-  INLINE_METHOD float2 finish(const StreamPart &, float2 sums, bool) const { return make_float2(sums.x, rsqrtf(sums.y / (float)p.n + p.eps)); }
+  INLINE_METHOD float2 finish(const StreamPart &, float2 sums, bool, char *) const { return make_float2(sums.x, rsqrtf(sums.y / (float)p.n + p.eps)); }
 
-  INLINE_METHOD Piece piece(const StreamSlot &t, char *room) const {
+  INLINE_METHOD Piece piece(const StreamItem &t, char *room) const {
     Piece a;
     a.y = t.y, a.affines = (float2 *)room, a.first_end = t.more;
     a.mean = t.sums.x, a.over = t.sums.y;
     return a;
   }
 
-  INLINE_METHOD void put(const StreamSlot &t, const uint4 *chunks, char *room, int thread) const {
-    const int per = 16 / in;
+  // Cells of 16 bytes, or, where y's elements are larger, of 8: threads next to each other write what lies next to each other. From one cell of a thread to the next it is the same number of columns,
+  // so that the channel is found by sums.
+  template <class Cell> INLINE_METHOD void put_cells(const StreamItem &t, const Cell *cells, int first, int count, char *room, int thread, int workers) const {
+    const int per = (int)sizeof(Cell) / in;
+    if (thread >= count) return;
     Piece a = piece(t, room);
-    Channel c = {0, 0, {0, 0}};
-    int head = t.head;
+    int column = t.head + (first + thread) * per, length = (int)p.divider32.by;
+    Channel c = channel_of(p, a, column);
+    int inside = c.inside, left = c.end - column, further = (int)divide32((uint32_t)(workers * per), p.divider32), rest = workers * per - further * length;
 #pragma unroll 2
-    for (int k = thread; k < t.chunks; k += STREAM_ITEM_THREADS) {
-      int column = head + k * per;
+    for (int k = thread; k < count; k += workers, column += workers * per) {
       Vec v;
       float f[8];
-      v.v = chunks[k];
-      widen(&v, kind, in, f);
-      if (column >= c.end) c = channel_of(p, a, column);
-      finish_chunk(a, c, per, f, column);
+      *(Cell *)&v = cells[k];
+      to_floats(v.u, per, kind, f);
+      float2 by = affine_of(a, inside);
+      if (left >= per) {
+#pragma unroll
+        for (int j = 0; j < per; j++) f[j] = fmaf(f[j] - a.mean, by.x, by.y);
+      } else {
+        float2 next = affine_of(a, inside + 1);
+#pragma unroll
+        for (int j = 0; j < per; j++) f[j] = fmaf(f[j] - a.mean, j < left ? by.x : next.x, j < left ? by.y : next.y);
+      }
       put_chunk(p, per, a.y, column, f);
+      left -= rest, inside += further;
+      if (left <= 0) left += length, inside++;
     }
   }
+  INLINE_METHOD void put(const StreamItem &t, const uint4 *chunks, int first, int count, char *room, int thread, int workers) const {
+    if (in == 2 && p.y_kind == KIND_FP32) put_cells(t, (const uint2 *)chunks, 2 * first, 2 * count, room, thread, workers);
+    else put_cells(t, chunks, first, count, room, thread, workers);
+  }
 
-  INLINE_METHOD void put_edge(const StreamSlot &t, char *room, int column, float edge) const {
+  INLINE_METHOD void put_edge(const StreamItem &t, char *room, int column, float edge) const {
     Piece a = piece(t, room);
     float2 by = channel_of(p, a, column).by;
     store_one(a.y, column, p.y_kind, fmaf(edge - a.mean, by.x, by.y));

@@ -188,7 +188,9 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
   wait_for_predecessor();
   narrow_fetch(x, in);
 #define SOFTMAX_TURNS(copy) softmax_turns(p, x, y, rows, kind, copy)
-  NARROW_COPIES(p->narrow, NARROW_SOFTMAX, SOFTMAX_TURNS)
+  if (p->n <= 2) SOFTMAX_TURNS((NarrowCopy{0, 2})); // rows of a few elements: no instructions for those that they do not have
+  else if (p->n <= 4) SOFTMAX_TURNS((NarrowCopy{0, 4}));
+  else NARROW_COPIES(p->narrow, NARROW_SOFTMAX, SOFTMAX_TURNS)
   __syncthreads();
   if (!LABELS || p->y) narrow_send(y, out);
 }

@@ -25,17 +25,20 @@ enum {
   RING_B,
   STREAM_H,
   STREAM_B,
+  STREAM_F,
   KERNELS
 };
 static const char *const kernel_names[KERNELS] = {
     "sol_group_norm_2",         "sol_group_norm_4",        "sol_group_norm_2_cluster",
     "sol_group_norm_4_cluster", "sol_group_norm_f_parts",  "sol_group_norm_h_parts",
     "sol_group_norm_b_parts",   "sol_group_norm_f_ring",   "sol_group_norm_h_ring",
-    "sol_group_norm_b_ring",    "sol_group_norm_h_stream", "sol_group_norm_b_stream"};
+    "sol_group_norm_b_ring",    "sol_group_norm_h_stream", "sol_group_norm_b_stream",
+    "sol_group_norm_f_stream"};
 enum { PIECE_SHARED = (64 << 10) + 8 * GROUP_NORM_AFFINES + (8 << 10) };
 static const uint32_t kernel_shared[KERNELS] = {
-    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,  PIECE_SHARED,
-    PIECE_SHARED,      RING_SHARED,       RING_SHARED,  RING_SHARED,  STREAM_SHARED, STREAM_SHARED};
+    GROUP_NORM_SHARED, GROUP_NORM_SHARED, PIECE_SHARED, PIECE_SHARED, PIECE_SHARED,
+    PIECE_SHARED,      PIECE_SHARED,      RING_SHARED,  RING_SHARED,  RING_SHARED,
+    STREAM_SHARED,     STREAM_SHARED,     STREAM_SHARED};
 
 static SolDtype out_of(const SolGroupNorm *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -184,17 +187,22 @@ static bool plan_ring(const SolContext *ctx, const SolGroupNorm *a, GroupNormPar
   return true;
 }
 
-// Groups of kernels/group_norm/group_stream.cuh: those of 2-byte elements that it takes less time for. False: they are not such.
+// Bytes of weights and biases of a part of so many elements.
+static int64_t stream_room(const void *args, int64_t elements) {
+  const SolGroupNorm *a = args;
+  return (elements / a->s + 2) * 8;
+}
+
+// Groups of kernels/group_norm/group_stream.cuh: those that it takes less time for. False: they are not such.
 static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
-  enum { LEAST = 320 << 10, MOST = 3 << 20, PART = 24 << 10 };
+  enum { LEAST_2 = 256 << 10, LEAST_4 = 3 << 20 }; // bytes of a group: below clusters, and parts, are faster
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int64_t bytes = p->n * in;
   p->stream = (StreamShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = bytes, .y_stride = p->n * out};
-  if (in != 2 || !p->alike || a->s < 16 / in || bytes < LEAST || bytes > MOST) return false;
-  int64_t affines = PART / in / a->s + 4; // channels of a part, at most
+  if (!p->alike || a->s < 16 / in || bytes < (in == 2 ? LEAST_2 : LEAST_4)) return false;
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
-  l->kernel = p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;
-  return stream_shape(ctx, a->batch * a->groups, in, out, PART, (int32_t)affines * 8, &p->stream, l);
+  l->kernel = in == 4 ? STREAM_F : p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;
+  return stream_shape(ctx, a->batch * a->groups, in, out, stream_room, a, &p->stream, l);
 }
 
 // Groups of kernels/group_norm/pieces.cuh: a block or a cluster each, or blocks all over the GPU. False: they are not such.

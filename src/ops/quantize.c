@@ -223,12 +223,12 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
 
 // Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU, in turn where these have asynchronous copies; what neither holds is read twice.
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8, STREAM_LEAST = 400 << 10, STREAM_PART = 24 << 10 };
+  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8, STREAM_LEAST = 400 << 10 };
   int in = ops_size(a->dtype);
   p->stream =
       (StreamShape){.x = a->x, .y = a->y, .n = a->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
   int64_t bytes = a->n * in;
-  if (bytes >= STREAM_LEAST && stream_shape(ctx, a->m, in, 1, STREAM_PART, 0, &p->stream, l))
+  if (bytes >= STREAM_LEAST && stream_shape(ctx, a->m, in, 1, NULL, NULL, &p->stream, l))
     return KERNEL_STREAM;
   int64_t parts = bytes > MOST * HELD_SHARED && ctx->cc < 90 ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
   if (!parts) {

@@ -6,24 +6,48 @@
 #include "ops/parts.h"
 
 enum { STREAM_SHARED = (227 << 10) - (4 << 10) }; // of a block, beside what the kernel has of its own
+// Chunks of a slot, at most, and bytes that a block has under way: with fewer the memory is idle, with more posts wait behind them.
+enum { STREAM_CHUNKS = 6 * STREAM_WORKERS, STREAM_FLIGHT = 48 << 10 };
 
-// Fills s, whose tensors are given, for `rows` rows of elements of `in` bytes, to `out`, in parts of some `target` bytes with a room of so many bytes each, and the launch.
-// False: this GPU has no such kernels, or the blocks together do not hold a row beside what they load and write.
-static inline bool stream_shape(const SolContext *ctx, int64_t rows, int in, int out, int64_t target,
-                                int32_t room, StreamShape *s, OpsLaunch *l) {
-  int64_t parts = ops_ceil_div(s->n * in, target), blocks = ctx->sms;
+// Slots that parts of so many chunks pass through: of the sizes that leave the fewest places empty the largest.
+static inline void stream_slots(StreamShape *s, int64_t chunks) {
+  int64_t least = INT64_MAX;
+  for (int32_t size = STREAM_CHUNKS; size > STREAM_CHUNKS / 2; size -= STREAM_WORKERS) {
+    int64_t count = ops_ceil_div(chunks, size);
+    if (count * size >= least) continue;
+    least = count * size, s->of_part = (int32_t)count, s->slot_chunks = size;
+  }
+}
+
+// Fills s, whose tensors are given, for `rows` rows of elements of `in` bytes, to `out`, and the launch. A part fits a slot, or has as much more as makes no more parts than there are
+// SMs. room: bytes that the operation needs for a part of so many elements, NULL: none. False: this GPU has no such kernels, or the blocks together do not hold a row beside what they load and write.
+static inline bool stream_shape(const SolContext *ctx, int64_t rows, int in, int out,
+                                int64_t (*room)(const void *args, int64_t elements), const void *args,
+                                StreamShape *s, OpsLaunch *l) {
+  int64_t per = 16 / in, lines = (s->n - per) / (128 / in),
+          parts = ops_ceil_div(lines, STREAM_CHUNKS / 8 - 3);
+  int64_t most = ctx->sms < STREAM_PARTS ? ctx->sms : STREAM_PARTS;
   bool has_shared = ctx->cc >= 90 && ctx->cc < 120; // 12.x: 99 KiB a block
-  if (!has_shared || s->x == s->y || rows * parts == 0) return false;
+  if (parts > most) parts = most;
+  if (!has_shared || s->x == s->y || rows == 0 || parts < 1) return false;
   s->parts = parts_shape(s->y, rows, s->n, in, out, parts);
-  parts = s->parts.parts;
-  s->room_bytes = (room + 15) / 16 * 16;
-  s->slot_bytes = (int32_t)((s->parts.length * in + 16 + s->room_bytes + 127) / 128 * 128);
-  int64_t slots = STREAM_SHARED / s->slot_bytes;
-  s->slots = (int32_t)(slots < STREAM_SLOTS ? slots : STREAM_SLOTS);
-  if (s->slots < ops_ceil_div(parts, blocks) + 2) return false;
-  l->block = (uint32_t)(STREAM_THREADS - 32 * (STREAM_SLOTS - s->slots));
-  l->grid[0] = (uint32_t)(rows * parts < blocks ? rows * parts : blocks);
-  l->shared = (uint32_t)(s->slots * s->slot_bytes);
+  s->parts.parts = (uint32_t)parts;
+  s->parts.length = lines / parts, s->longer = (uint32_t)(lines % parts);
+  s->parts.front = (int32_t)ops_ceil_div(16 + 24 * parts, per * out);
+  int64_t chunks = (s->parts.length + 2) * 8 + 1; // of a part, at most
+  s->room_bytes = (int32_t)ops_ceil_div(room ? room(args, (chunks + 2) * per) : 0, 16) * 16;
+  stream_slots(s, chunks);
+  if (parts > 1 && (s->parts.front > s->slot_chunks || s->parts.front > s->parts.length * 8)) return false;
+  for (s->slots = STREAM_SLOTS; s->slots > s->of_part; s->slots--) {
+    s->items = (s->slots + 2 * s->of_part - 2) / s->of_part; // a part's place is free when its last slot is
+    l->shared = (uint32_t)(s->slots * s->slot_chunks * 16 + s->items * s->room_bytes);
+    if (l->shared <= STREAM_SHARED) break;
+  }
+  if (s->slots <= s->of_part) return false;
+  int64_t flight = ops_ceil_div(STREAM_FLIGHT, s->slot_chunks * 16);
+  s->flight = (int32_t)(flight < s->slots ? flight : s->slots);
+  l->block = STREAM_THREADS;
+  l->grid[0] = (uint32_t)(rows * parts < ctx->sms ? rows * parts : ctx->sms);
   return true;
 }
 
