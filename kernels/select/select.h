@@ -40,6 +40,7 @@ typedef struct SampleParams {
   int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each; of sol_groups_..._warp: rows
   HeldShape held;            // of sol_weigh_...
   uint32_t columns;          // of a group, of sol_groups_...
+  uint32_t steps;            // of coarse hulls, the bits of an element
 } SampleParams;
 
 #endif

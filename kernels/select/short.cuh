@@ -2,6 +2,7 @@
 #ifndef SOL_KERNELS_SELECT_SHORT_CUH
 #define SOL_KERNELS_SELECT_SHORT_CUH
 
+#include "coarse.cuh"
 #include "rounds.cuh"
 #include "weigh.cuh"
 
@@ -140,13 +141,9 @@ template <int per> INLINE int find_element(const uint32_t *weight, uint32_t *res
   return at;
 }
 template <int kind> INLINE float value_at(const Vec &v, int i) {
-  const int per = kind == KIND_FP32 ? 4 : 8;
-  float f[8], x = 0;
-  widen(&v, kind, 16 / per, f);
-#pragma unroll
-  for (int j = 0; j < per; j++)
-    if (j == i) x = f[j];
-  return x;
+  int word = kind == KIND_FP32 ? i : i / 2;
+  uint32_t bits = word & 2 ? word & 1 ? v.u[3] : v.u[2] : word & 1 ? v.u[1] : v.u[0];
+  return value_of_bits<kind>(kind == KIND_FP32 ? bits : i % 2 ? bits >> 16 : bits & 0xffff);
 }
 
 // How many elements of the row come before element `at` of a chunk of the lane that is its `owner`, a lane of the warp: larger ones, and
@@ -175,6 +172,45 @@ INLINE uint32_t count_before(const Short<kind, rounds> &s, int owner, const Vec 
 #pragma unroll 1
   for (int o = s.lanes / 2; o; o >>= 1) count += __shfl_xor_sync(~0u, count, o);
   return count;
+}
+
+// Coarse hulls of elements of 16 bits. What is beside the row has the least of them, and is there as if it were elements before and after the row's.
+template <bool cuts, int kind, int rounds>
+INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, float top, uint64_t row, uint64_t stream) {
+  Sums<rounds, uint32_t> sums;
+  const uint32_t shares = coarse_shares(s.lanes);
+  const Coarse coarse = coarse_of<kind>(top, p.steps);
+  Vec hulls;
+  sums.whole = 0;
+#pragma unroll
+  for (int r = 0; r < rounds; r++) {
+    sums.of[r] = sums.round[r] = 0;
+    if (r >= s.used) continue;
+#pragma unroll
+    for (int j = 0; j < 4; j++) hulls.u[j] = coarse_word<kind>(s.v[r].u[j], coarse);
+    sum_coarse(hulls, shares, s.lanes, &sums.of[r], &sums.round[r]);
+#pragma unroll 1
+    for (int o = 4; o < s.lanes; o *= 2) sums.round[r] += __shfl_xor_sync(~0u, sums.round[r], o);
+    sums.whole += sums.round[r];
+  }
+  const int before = (s.lane * s.per - s.first), beside = s.used * s.lanes * s.per - (int)p.n;
+  const uint32_t whole = sums.whole - (uint32_t)beside * SELECT_FLOOR;
+  bool done = !s.n || top != top;
+  if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
+#pragma unroll 1
+  for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
+    uint64_t random = select_random(stream, trial);
+    Spot spot = find_chunk(s, sums, (uint32_t)__umul64hi(random, whole) + (uint32_t)before * SELECT_FLOOR);
+    Vec v = chunk_of(s, spot.round);
+#pragma unroll
+    for (int j = 0; j < 4; j++) hulls.u[j] = coarse_word<kind>(v.u[j], coarse);
+    int at = find_coarse(hulls, &spot.rest);
+    bool taken = !done && spot.round >= 0 && select_takes(value_at<kind>(v, at), top, p.per, kind == KIND_BF16, spot.rest, random);
+    uint32_t by = __ballot_sync(~0u, taken) & row_mask(s.lanes);
+    if (cuts && count_before(s, by ? __ffs(by) - 1 : 0, v, spot.round, at) >= (uint32_t)p.k) taken = by = 0;
+    if (taken) put_id(p, row, column_of(s, spot.round) + at);
+    done |= by != 0;
+  }
 }
 
 // cuts: of the p.k largest.
@@ -283,17 +319,14 @@ template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(
   load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, row, ~0u);
   uint64_t stream = select_stream(there ? (uint64_t)p.seeds[row] : 0, p.step);
   float top = top_of(s);
-  bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && fabsf(top * p.per) > SELECT_FURTHEST);
-  if (__any_sync(~0u, equal && there)) {
-    Short<kind, rounds> other = s;
-    keep_equal(other, top);
-#pragma unroll
-    for (int r = 0; r < rounds; r++)
-      if (equal) s.v[r] = other.v[r];
-    if (equal && top == top) top = 0;
+  bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && share && fabsf(top * p.per) > SELECT_FURTHEST);
+  if (equal) {
+    keep_equal(s, top);
+    if (top == top) top = 0;
   }
   s.scale = select_scale(top, p.per);
   if (share) draw_weights(p, s, row, stream);
+  else if constexpr (kind != KIND_FP32) draw_coarse<cuts>(p, s, top, row, stream);
   else draw_hulls<cuts>(p, s, row, stream);
 }
 
@@ -303,8 +336,8 @@ template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(
     sample_short<KIND_##kind, rounds, share, cuts>(p);                                                       \
   }
 #define SHORT_KERNELS(kind, of_share, blocks)                                                                \
-  SHORT_KERNEL(kind, SHORT_ROUNDS, false, false, hulls, 5)                                                   \
-  SHORT_KERNEL(kind, SHORT_FEW, false, false, few, 8)                                                        \
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, false, hulls, 4)                                                   \
+  SHORT_KERNEL(kind, SHORT_FEW, false, false, few, 6)                                                        \
   SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, hulls_cut, 4)                                                \
   SHORT_KERNEL(kind, of_share, true, false, weights, blocks)
 SHORT_KERNELS(FP32, SHORT_ROUNDS, 4)
