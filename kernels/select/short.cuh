@@ -189,10 +189,14 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
 #pragma unroll
     for (int j = 0; j < 4; j++) hulls.u[j] = coarse_word<kind>(s.v[r].u[j], coarse);
     sum_coarse(hulls, shares, s.lanes, &sums.of[r], &sums.round[r]);
-#pragma unroll 1
-    for (int o = 4; o < s.lanes; o *= 2) sums.round[r] += __shfl_xor_sync(~0u, sums.round[r], o);
-    sums.whole += sums.round[r];
   }
+  if (s.lanes > 4)
+#pragma unroll 1
+    for (int o = 4; o < s.lanes; o *= 2)
+#pragma unroll
+      for (int r = 0; r < rounds; r++) sums.round[r] += __shfl_xor_sync(~0u, sums.round[r], o);
+#pragma unroll
+  for (int r = 0; r < rounds; r++) sums.whole += sums.round[r];
   const int before = (s.lane * s.per - s.first), beside = s.used * s.lanes * s.per - (int)p.n;
   const uint32_t whole = sums.whole - (uint32_t)beside * SELECT_FLOOR;
   bool done = !s.n || top != top;
@@ -313,7 +317,7 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
 template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(const SampleParams &p) {
   Short<kind, rounds> s;
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  uint64_t row = (block * blockDim.x + threadIdx.x) >> p.lane_bits;
+  uint64_t row = block * (SHORT_THREADS >> p.lane_bits) + (threadIdx.x >> p.lane_bits);
   bool there = row < p.m;
   s.lanes = 1 << p.lane_bits, s.lane = threadIdx.x & (s.lanes - 1), s.used = p.rounds;
   load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, row, ~0u);
@@ -331,17 +335,17 @@ template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(
 }
 
 #define SHORT_KERNEL(kind, rounds, share, cuts, name, blocks)                                                \
-  KERNEL __launch_bounds__(128, blocks) sol_short_##kind##_##name(const __grid_constant__ SampleParams p) {  \
+  KERNEL __launch_bounds__(SHORT_THREADS, blocks) sol_short_##kind##_##name(const __grid_constant__ SampleParams p) {  \
     begin_kernel();                                                                                          \
     sample_short<KIND_##kind, rounds, share, cuts>(p);                                                       \
   }
-#define SHORT_KERNELS(kind, of_share, blocks)                                                                \
-  SHORT_KERNEL(kind, SHORT_ROUNDS, false, false, hulls, 4)                                                   \
+#define SHORT_KERNELS(kind, of_hulls, of_share, blocks)                                                      \
+  SHORT_KERNEL(kind, of_hulls, false, false, hulls, 4)                                                       \
   SHORT_KERNEL(kind, SHORT_FEW, false, false, few, 6)                                                        \
   SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, hulls_cut, 4)                                                \
   SHORT_KERNEL(kind, of_share, true, false, weights, blocks)
-SHORT_KERNELS(FP32, SHORT_ROUNDS, 4)
-SHORT_KERNELS(FP16, SHORT_FEW, 3)
-SHORT_KERNELS(BF16, SHORT_FEW, 4)
+SHORT_KERNELS(FP32, SHORT_ROUNDS, SHORT_ROUNDS, 4)
+SHORT_KERNELS(FP16, SHORT_MANY, SHORT_FEW, 3)
+SHORT_KERNELS(BF16, SHORT_MANY, SHORT_FEW, 4)
 
 #endif

@@ -11,7 +11,7 @@
 // SELECT_SHORT columns of which top_k alone leaves one of SELECT_SHARE or more are not cut at all: what is drawn of all elements, in order of
 // the columns, is refused if k elements or more are larger (of equals those of lower columns).
 //
-// A row of more than SELECT_GROUP columns without top_k and top_p is drawn from in two steps, so that it is read once: its groups of
+// A row of more than SELECT_GROUP columns (SELECT_WHOLE of 16 bits) without top_k and top_p is drawn from in two steps, so that it is read once: its groups of
 // as many columns (twice, four times ... as many where there would be more than SELECT_GROUPS), each with hulls against its own largest
 // element, then the elements of one, with a random number each. A group weighs the sum of its hulls, times the weight of its largest element.
 //
@@ -30,7 +30,7 @@
 #define SELECT_INLINE static inline
 #endif
 
-enum { SELECT_SHORT = 512, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_GROUPS = 4096 };
+enum { SELECT_SHORT = 512, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_WHOLE = 2048, SELECT_GROUPS = 4096 };
 
 SELECT_INLINE float select_float(uint32_t bits) {
 #ifdef __CUDACC__

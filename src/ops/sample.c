@@ -130,7 +130,7 @@ static bool is_listed(const SolSample *a) {
   return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a);
 }
 static bool is_grouped(const SolSample *a) {
-  return !count_of(a) && !share_of(a) && a->n > SELECT_GROUP;
+  return !count_of(a) && !share_of(a) && a->n > (a->dtype == SOL_FP32 ? SELECT_GROUP : SELECT_WHOLE);
 }
 
 static bool is_taken(const SelectRow *r, float value, uint64_t rest, uint64_t random) {
@@ -222,15 +222,16 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
 // paid by few. Rows that start anywhere have parts of one more chunk.
 static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
-  enum { THREADS = 128, LANE_BITS = 5 };
+  enum { LANE_BITS = 5 };
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
-  int most = in == 2 && p->share ? SHORT_FEW : SHORT_ROUNDS;
-  if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > SELECT_SHORT)) return false;
+  int most = in == 4 || p->k ? SHORT_ROUNDS : p->share ? SHORT_FEW : SHORT_MANY;
+  if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > (in == 4 ? SELECT_SHORT : SELECT_WHOLE)))
+    return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
-  l->block = THREADS, l->cluster = 1;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, THREADS >> p->lane_bits), 1);
+  l->block = SHORT_THREADS, l->cluster = 1;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SHORT_THREADS >> p->lane_bits), 1);
   return true;
 }
 
