@@ -391,12 +391,37 @@ INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold 
   if (threadIdx.x < columns && c < p->n) finish(p, part * p->n + c, all);
 }
 
+// Columns of a few rows: a thread has one of them and all rows, wherever they start, and no thread waits for another.
+INLINE void reduce_columns_few(const ReduceParams *p, int in, int kind, int how) {
+  enum { DEPTH = 16 };
+  int64_t column = (int64_t)(blockIdx.x % p->strips) * COLUMNS_THREADS + threadIdx.x, batch = blockIdx.x / p->strips;
+  if (column >= p->n) return;
+  const char *at = (const char *)p->x + batch * p->x_batch + column * in;
+  float sum = nothing(how);
+#pragma unroll 1
+  for (int left = (int)p->m; left > 0; left -= DEPTH, at += DEPTH * p->x_stride) {
+    float f[DEPTH];
+    const char *from = at;
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++, from += p->x_stride)
+      if (u < left) f[u] = load_one(from, 0, kind);
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++)
+      if (u < left) sum = take(sum, f[u], how);
+  }
+  finish(p, batch * p->n + column, sum);
+}
+
 #define EACH_HOW(call_)                                                                                      \
   let_successor_start();                                                                                     \
   wait_for_predecessor();                                                                                    \
-  if (p.how == HOW_MAX) call_(HOW_MAX);                                                                      \
-  else if (p.how == HOW_SQUARES) call_(HOW_SQUARES);                                                         \
-  else call_(HOW_SUM);
+  if (p.how == HOW_MAX) {                                                                                    \
+    call_(HOW_MAX);                                                                                          \
+  } else if (p.how == HOW_SQUARES) {                                                                         \
+    call_(HOW_SQUARES);                                                                                      \
+  } else {                                                                                                   \
+    call_(HOW_SUM);                                                                                          \
+  }
 
 #define ROWS_NAME(in, threads, cluster) sol_reduce_##in##_rows_##threads##x##cluster
 #define ROWS_BODY(how) reduce_row(&p, s, &shared, how)
@@ -443,8 +468,17 @@ ALL(4)
   }
 #define WIDE_2(how)  reduce_columns(&p, 2, 1, &shared, how)
 #define WIDE_4(how)  reduce_columns(&p, 4, 1, &shared, how)
-#define APART_2(how) reduce_columns(&p, 2, 0, &shared, how)
-#define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
+#define APART_2(how)                                                                                         \
+  {                                                                                                          \
+    if (p.lanes) reduce_columns(&p, 2, 0, &shared, how);                                                     \
+    else if (p.x_kind == KIND_FP16) reduce_columns_few(&p, 2, KIND_FP16, how);                               \
+    else reduce_columns_few(&p, 2, KIND_BF16, how);                                                          \
+  }
+#define APART_4(how)                                                                                         \
+  {                                                                                                          \
+    if (p.lanes) reduce_columns(&p, 4, 0, &shared, how);                                                     \
+    else reduce_columns_few(&p, 4, KIND_FP32, how);                                                          \
+  }
 COLUMNS(sol_reduce_2_columns, 4, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
 COLUMNS(sol_reduce_2_columns_apart, 4, APART_2)
