@@ -389,7 +389,7 @@ template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
     argmax_serial<KIND_##kind>(p);                                                                           \
   }
 #define SHORT(in, kind)                                                                                     \
-  KERNEL __launch_bounds__(128, 5) sol_argmax_short_##kind(const __grid_constant__ ArgmaxParams p) {          \
+  KERNEL __launch_bounds__(128, 6) sol_argmax_short_##kind(const __grid_constant__ ArgmaxParams p) {          \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     argmax_short<KIND_##kind>(p);                                                                            \

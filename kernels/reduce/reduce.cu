@@ -391,25 +391,36 @@ INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold 
   if (threadIdx.x < columns && c < p->n) finish(p, part * p->n + c, all);
 }
 
-// Columns of a few rows: a thread has one of them and all rows, wherever they start, and no thread waits for another.
+// Columns of a few rows: a thread has 16 bytes of them and all rows, wherever these start, and no thread waits for another.
 INLINE void reduce_columns_few(const ReduceParams *p, int in, int kind, int how) {
-  enum { DEPTH = 16 };
-  int64_t column = (int64_t)(blockIdx.x % p->strips) * COLUMNS_THREADS + threadIdx.x, batch = blockIdx.x / p->strips;
+  enum { DEPTH = 4 };
+  const int per = 16 / in;
+  int64_t column = ((int64_t)(blockIdx.x % p->strips) * blockDim.x + threadIdx.x) * per, batch = blockIdx.x / p->strips;
   if (column >= p->n) return;
-  const char *at = (const char *)p->x + batch * p->x_batch + column * in;
-  float sum = nothing(how);
+  const char *begin = (const char *)p->x + batch * p->x_batch, *end = begin + (int64_t)(p->m - 1) * p->x_stride + p->n * in;
+  const char *at = begin + column * in;
+  float sum[8];
+#pragma unroll
+  for (int j = 0; j < per; j++) sum[j] = nothing(how);
 #pragma unroll 1
   for (int left = (int)p->m; left > 0; left -= DEPTH, at += DEPTH * p->x_stride) {
-    float f[DEPTH];
-    const char *from = at;
+    Around around[DEPTH];
 #pragma unroll
-    for (int u = 0; u < DEPTH; u++, from += p->x_stride)
-      if (u < left) f[u] = load_one(from, 0, kind);
+    for (int u = 0; u < DEPTH; u++) {
+      const char *from = at + u * p->x_stride;
+      around[u] = load_around(from, u < left && is_around(from, begin, end));
+    }
 #pragma unroll
-    for (int u = 0; u < DEPTH; u++)
-      if (u < left) sum = take(sum, f[u], how);
+    for (int u = 0; u < DEPTH; u++) {
+      const char *from = at + u * p->x_stride;
+      Vec v = {take_around(around[u], from, in)};
+      if (u < left && !is_around(from, begin, end)) v.v = load_singly(from, begin, end, in);
+      if (u < left) columns_take(&v, in, sum, kind, how);
+    }
   }
-  finish(p, batch * p->n + column, sum);
+#pragma unroll
+  for (int j = 0; j < per; j++)
+    if (column + j < p->n) finish(p, batch * p->n + column + j, sum[j]);
 }
 
 #define EACH_HOW(call_)                                                                                      \

@@ -19,10 +19,11 @@ template <int kind> INLINE Coarse coarse_of(float top, uint32_t steps) {
 // The hulls of two elements, as fp16: 1 is that of the largest.
 template <int kind> INLINE uint32_t coarse_word(uint32_t word, const Coarse &c) {
   const bool is_bf16 = kind == KIND_BF16;
-  const uint32_t half = is_bf16 ? 0x3f003f00u : 0x38003800u, top = is_bf16 ? 0x43784378u : 0x65e065e0u;     // 248, 1504
+  const uint32_t top = is_bf16 ? 0x43784378u : 0x65e065e0u;                                               // 248, 1504
   const uint32_t none = is_bf16 ? 0x43004300u : 0x64006400u, least = is_bf16 ? 0x43084308u : 0x64206420u; // 128, 1024
   uint32_t below, step;
 #if __CUDA_ARCH__ >= 800
+  const uint32_t half = is_bf16 ? 0x3f003f00u : 0x38003800u;
   if (is_bf16) {
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(below) : "r"(word), "r"(half), "r"(c.less));
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(step) : "r"(below), "r"(c.steps), "r"(top));

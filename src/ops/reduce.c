@@ -51,7 +51,7 @@ static int64_t batch_stride_of(const SolReduce *a) {
 typedef struct Plan {
   int64_t parts; // blocks per result; if more than 1, each writes a value to the workspace
   int64_t rows;  // of columns: rows of a part
-  int lanes;     // of columns: neighbouring chunks of a block; 0: few rows, a thread has a column
+  int lanes;     // of columns: neighbouring chunks of a block; 0: few rows, a thread has a chunk of all
   bool cluster;  // of columns: the parts fit into one cluster
   int64_t m, n;  // as the kernel gets them: all of a dense tensor is one row
 } Plan;
@@ -65,7 +65,8 @@ enum {
   CLUSTER_BLOCKS = 1024,
   ENOUGH_BLOCKS = 448, // in clusters
   FEW_ROWS = 64,       // fewer leave threads of a strip less to read than they can have in flight
-  FEW_COLUMNS = 1 << 15
+  FEW_COLUMNS = 1 << 15,
+  FEW_THREADS = 128
 };
 
 static int lanes_for(int64_t chunks, int most) {
@@ -308,13 +309,13 @@ static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts,
   bool few = !p->lanes, wide = !few && ops_align(p->x, p->x_stride | (batch > 1 ? p->x_batch : 0), 2) == 16;
   OpsLaunch l = {.kernel = in == 2 ? (wide ? KERNEL_sol_reduce_2_columns : KERNEL_sol_reduce_2_columns_apart)
                                    : (wide ? KERNEL_sol_reduce_4_columns : KERNEL_sol_reduce_4_columns_apart),
-                 .block = THREADS,
+                 .block = few ? FEW_THREADS : THREADS,
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
   if (!wide && p->lanes == 1) p->lanes = 2;
-  p->strips =
-      (uint32_t)(few ? ops_ceil_div(p->n, THREADS) : column_strips(p->n, 16 / in, p->lanes, wide));
+  p->strips = (uint32_t)(few ? ops_ceil_div(p->n, FEW_THREADS * 16 / in)
+                             : column_strips(p->n, 16 / in, p->lanes, wide));
   if (batch > INT32_MAX / CLUSTER / p->strips)
     return ops_fail(SOL_ERR_RANGE, "reduce: the batch is too large for a grid");
   l.grid[0] = (uint32_t)batch * p->strips;

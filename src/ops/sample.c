@@ -79,6 +79,10 @@ static float per_of(const SolSample *a) {
   float per = 0x1.715476p-5f / a->temperature; // log2(e) / 32
   return a->temperature == 0 ? 1 : per < SELECT_STEEPEST ? per : SELECT_STEEPEST;
 }
+static float depth_of(const SolSample *a) { // of a rough cut, in logits
+  float depth = SELECT_DEEP / 32.0f / per_of(a);
+  return depth < 0x1p120f ? depth : 0x1p120f;
+}
 static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
 }
@@ -156,7 +160,8 @@ static int64_t choose_listed(const SolSample *a, const SelectRow *r, uint64_t st
     uint64_t random = select_random(stream, trial), wanted = high_product(random, whole), before = 0, weight;
     int64_t i = 0;
     while (before + (weight = listed_weight(a, r, orders[i], &value)) <= wanted) before += weight, i++;
-    if (share_of(a) ? before < target : is_taken(r, value, wanted - before, random)) return select_column(orders[i]);
+    if (share_of(a) ? before < target : is_taken(r, value, wanted - before, random))
+      return select_column(orders[i]);
     if (share_of(a)) whole = before;
   }
 }
@@ -188,6 +193,22 @@ static int64_t choose_grouped(const SelectRow *r, uint64_t stream) {
   }
 }
 
+// The row roughly cut to at least its k largest (kernels/select/weight.h).
+static SelectRow roughly_cut(const SolSample *a, SelectRow r) {
+  int none = 0, many = 1 << SELECT_HALVINGS;
+  SelectRow each = r;
+  each.per = 0, each.depth = r.depth = depth_of(a);
+  for (int i = 0; i < SELECT_HALVINGS; i++) {
+    each.part = (none + many) / 2;
+    if (select_sum(&each, 0) >= (uint64_t)count_of(a))
+      many = each.part;
+    else
+      none = each.part;
+  }
+  r.part = many;
+  return r;
+}
+
 static int64_t choose(const SolSample *a, int64_t row) {
   SelectRow weighed = {.dtype = a->dtype, .x = a->x, .start = row * ops_stride(a->x_stride, a->n), .n = a->n};
   uint64_t last = 0, stream = select_stream((uint64_t)a->seeds[row], (uint64_t)a->step);
@@ -196,6 +217,7 @@ static int64_t choose(const SolSample *a, int64_t row) {
   if (!find_top(&weighed)) return -1;
   SelectRow hulls = weighed;
   hulls.hulls = true;
+  if (is_refused(a)) hulls = roughly_cut(a, hulls);
   if (is_listed(a)) return choose_listed(a, &weighed, stream);
   if (is_grouped(a)) return choose_grouped(&hulls, stream);
   bool cut = count_of(a) && !is_refused(a), weights = cut || share_of(a);
@@ -263,7 +285,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .wide_ids = id_of(a) == SOL_INT64,
                     .m = (uint64_t)a->m,
                     .columns = (uint32_t)select_columns(a->n),
-                    .steps = select_steps_bits(per_of(a), a->dtype == SOL_BF16)};
+                    .steps = select_steps_bits(per_of(a), a->dtype == SOL_BF16),
+                    .depth = depth_of(a)};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   int kind = in == 4 ? 0 : p.x_kind == KIND_FP16 ? 1 : 2;
   bool alone;
@@ -273,10 +296,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.kernel += DRAW;
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
     l.kernel = SHORT + SHORTS * kind +
-               (p.share                 ? WEIGHTS
-                : p.k                   ? HULLS_CUT
-                : p.rounds <= SHORT_FEW ? FEW
-                                        : HULLS);
+               (p.share                                          ? WEIGHTS
+                : p.k                                            ? HULLS_CUT
+                : p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS) ? FEW
+                                                                 : HULLS);
   } else if (!p.k && !p.share) {
     p.rounds = group_plan(ctx, a->m, a->n, in, &l);
     l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
@@ -330,6 +353,20 @@ static bool takes(const SolSample *a, double value, double top, uint64_t rest, u
   return rest < select_hulled(select_place_of((float)value, (float)top, per_of(a)));
 }
 
+// Whether an element is drawn at all, of a row that is roughly cut at that part.
+static bool is_left(const SolSample *a, double value, double top, int part) {
+  return select_left((float)value, (float)top, depth_of(a), part, a->dtype == SOL_FP32, a->dtype == SOL_BF16);
+}
+static int part_of(const SolSample *a, const Place *places, double top) {
+  int part = 1 << SELECT_HALVINGS;
+  for (int step = part / 2; step; step /= 2) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < a->n; i++) count += is_left(a, places[i].value, top, part - step);
+    if (count >= count_of(a)) part -= step;
+  }
+  return part;
+}
+
 static uint64_t first_weights(const SolSample *a, const Place *places, int64_t count, double top) {
   uint64_t sum = 0;
   for (int64_t i = 0; i < count; i++) sum += weight_at(a, places[i].value, top);
@@ -342,9 +379,8 @@ static Place drawn(const SolSample *a, const Place *places, int64_t count, doubl
   uint64_t sum = 0, upto = 0;
   for (int turn = 0;; turn++) {
     for (int64_t i = 0; i < count; i++) {
-      uint64_t weight = share_of(a) || is_cut(a)
-                            ? weight_at(a, places[i].value, top)
-                            : hull_at(a, places[i].value, top);
+      uint64_t weight =
+          share_of(a) || is_cut(a) ? weight_at(a, places[i].value, top) : hull_at(a, places[i].value, top);
       if (!turn)
         sum += weight;
       else if ((upto += weight) > *rest)
@@ -398,6 +434,10 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
   if (is_grouped(a)) return reference_grouped(a, sorted, top, stream);
   bool hulls = !share_of(a) && !is_cut(a);
   while (left && isnan(places[left - 1].value) && !(hulls && is_coarse(a))) left--;
+  if (is_refused(a)) {
+    int part = part_of(a, places, top);
+    while (!is_left(a, places[left - 1].value, top, part)) left--;
+  }
   uint64_t target = target_of(a, first_weights(a, places, left, top));
   for (uint32_t trial = 0;; trial++) {
     memcpy(sorted, places, (size_t)left * sizeof *places);
