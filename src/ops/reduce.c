@@ -64,7 +64,7 @@ enum {
   CLUSTER = 8, // blocks of one, at most
   CLUSTER_BLOCKS = 1024,
   ENOUGH_BLOCKS = 448, // in clusters
-  FEW_ROWS = 64,       // fewer leave threads of a strip less to read than they can have in flight
+  FEW_ROWS = 32,       // fewer leave threads of a strip less to read than they can have in flight
   FEW_COLUMNS = 1 << 15,
   FEW_THREADS = 128
 };
