@@ -57,19 +57,34 @@ INLINE void load_rounds(R &s, const void *x, int64_t stride, uint64_t m, int col
   at -= before;
   s.n = there ? columns : 0;
   s.first = s.lane * R::per - before / R::size;
+  const int whole = columns * R::size / 16 >> (__ffs(s.lanes) - 1); // rounds of every lane, wherever a row starts
+  if (__all_sync(~0u, inside && there)) { // all but the buffer's first and last rows
+    const char *from = at + 16 * s.lane;
+    int left = chunks - s.lane, bytes = (columns - s.first) * R::size; // from the round on
 #pragma unroll
-  for (int r = 0; r < R::rounds; r++) {
-    int c = r * s.lanes + s.lane;
-    s.v[r].v = make_uint4(fill, fill, fill, fill);
-    const char *from = at + 16 * c;
-    if (r >= s.used || c >= chunks) continue;
-    if (inside || (from >= begin && from + 16 <= end)) s.v[r].v = *(const uint4 *)from;
-    else s.v[r].v = load_singly(from, begin, end, R::size);
+    for (int r = 0; r < R::rounds; r++, from += 16 * s.lanes, left -= s.lanes, bytes -= 16 * s.lanes) {
+      if (r >= s.used) continue;
+      if (r < whole) {
+        s.v[r].v = *(const uint4 *)from;
+        continue;
+      }
+      s.v[r].v = make_uint4(fill, fill, fill, fill);
+      if (left > 0) s.v[r].v = *(const uint4 *)from;
+      mask_after(s.v[r], bytes, fill); // of the last rounds, mostly one
+    }
+  } else {
+#pragma unroll
+    for (int r = 0; r < R::rounds; r++) {
+      int c = r * s.lanes + s.lane;
+      s.v[r].v = make_uint4(fill, fill, fill, fill);
+      const char *from = at + 16 * c;
+      if (r >= s.used || c >= chunks) continue;
+      if (inside || (from >= begin && from + 16 <= end)) s.v[r].v = *(const uint4 *)from;
+      else s.v[r].v = load_singly(from, begin, end, R::size);
+      mask_after(s.v[r], (columns - column_of(s, r)) * R::size, fill);
+    }
   }
   if (!aligned) mask_before(s.v[0], s.lane ? 0 : before, fill);
-#pragma unroll
-  for (int r = 0; r < R::rounds; r++)
-    if (r < s.used && (r + 1) * s.lanes * R::per > columns) mask_after(s.v[r], (s.n - column_of(s, r)) * R::size, fill);
 }
 
 #endif

@@ -241,6 +241,36 @@ TEST(falling_rows_are_listed_whole) {
   sol_context_destroy(emu);
 }
 
+static float half_of(uint32_t bits) { // of a finite element
+  float f = bits & 0x7c00 ? ldexpf((float)((bits & 0x3ff) | 0x400), (int)(bits >> 10 & 31) - 25)
+                          : ldexpf((float)(bits & 0x3ff), -24);
+  return bits & 0x8000 ? -f : f;
+}
+
+// Every element of 16 bits below some largest ones, at temperatures from the coldest to the hottest: what is found beyond its hull is not taken, and near the
+// largest the hull is not much more than the weight.
+TEST(no_weight_is_above_its_coarse_hull) {
+  const float tops[] = {0, 3.25f, -40, 5000, 0x1p-20f, 60000},
+              pers[] = {1.0f / 32, 0.0564f, 30, 0x1p-20f, 0x1p-60f, SELECT_STEEPEST};
+  for (int at = 0; at < 2 * (int)(SOL_COUNT(tops) * SOL_COUNT(pers)); at++) {
+    int bf16 = at % 2, t = at / 2 % (int)SOL_COUNT(tops);
+    float per = pers[at / 2 / (int)SOL_COUNT(tops)], top = select_rounded(tops[t], bf16),
+          steps = select_steps(per, bf16);
+    uint32_t above = 0, loose = 0;
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+      float x = bf16 ? select_float(bits << 16) : (bits & 0x7c00) == 0x7c00 ? -INFINITY : half_of(bits);
+      if (!(x <= top)) continue;
+      uint32_t hull = select_coarse(x, top, steps, bf16);
+      above += select_takes(x, top, per, bf16, hull, 0);
+      bool near = ((double)top - (double)x) * (double)per * 32 < 2;
+      loose += near && !select_takes(x, top, per, bf16, (uint32_t)(hull * 0.85), 0);
+    }
+    CHECK_MSG(!above, "%u weights are above their hulls (top %g, per %g)", above, (double)top, (double)per);
+    if (per >= 0x1p-10f && per < 100)
+      CHECK_MSG(!loose, "%u hulls are loose (top %g, per %g)", loose, (double)top, (double)per);
+  }
+}
+
 // Octaves below the largest, at any scale and wherever the largest is: the weight, and the hull that no weight exceeds by more
 // than a rounding.
 TEST(weights_are_those_of_a_softmax) {

@@ -272,7 +272,7 @@ INLINE int first_above(const Vec &v, uint32_t low, int kind) {
 
 template <int kind> INLINE void argmax_short(const ArgmaxParams &p) {
   Rounds<kind == KIND_FP32 ? 4 : 2, ARGMAX_ROUNDS> s;
-  uint64_t row = (((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x) >> p.lane_bits;
+  uint64_t row = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (128 >> p.lane_bits) + (threadIdx.x >> p.lane_bits);
   uint32_t lowest = span_lowest(kind), best = lowest, highest[ARGMAX_ROUNDS];
   s.lanes = 1 << p.lane_bits, s.lane = threadIdx.x & (s.lanes - 1), s.used = p.rounds;
   load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, row, lowest);
@@ -389,7 +389,7 @@ template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
     argmax_serial<KIND_##kind>(p);                                                                           \
   }
 #define SHORT(in, kind)                                                                                     \
-  KERNEL __launch_bounds__(128, 7) sol_argmax_short_##kind(const __grid_constant__ ArgmaxParams p) {          \
+  KERNEL __launch_bounds__(128, 6) sol_argmax_short_##kind(const __grid_constant__ ArgmaxParams p) {          \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     argmax_short<KIND_##kind>(p);                                                                            \

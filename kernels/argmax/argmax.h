@@ -5,7 +5,7 @@
 #include "../narrow.h"
 
 // The most chunks of a lane in the kernels of short rows.
-enum { ARGMAX_ROUNDS = 9 };
+enum { ARGMAX_ROUNDS = 12 };
 
 typedef struct ArgmaxParams {
   void *y, *values; // values: the elements themselves, for topk; NULL: not wanted

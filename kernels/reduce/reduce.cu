@@ -391,12 +391,48 @@ INLINE void reduce_columns(const ReduceParams *p, int in, int wide, ColumnsFold 
   if (threadIdx.x < columns && c < p->n) finish(p, part * p->n + c, all);
 }
 
+// Columns of a few rows: a thread has 16 bytes of them and all rows, wherever these start, and no thread waits for another.
+INLINE void reduce_columns_few(const ReduceParams *p, int in, int kind, int how) {
+  enum { DEPTH = 4 };
+  const int per = 16 / in;
+  int64_t column = ((int64_t)(blockIdx.x % p->strips) * blockDim.x + threadIdx.x) * per, batch = blockIdx.x / p->strips;
+  if (column >= p->n) return;
+  const char *begin = (const char *)p->x + batch * p->x_batch, *end = begin + (int64_t)(p->m - 1) * p->x_stride + p->n * in;
+  const char *at = begin + column * in;
+  float sum[8];
+#pragma unroll
+  for (int j = 0; j < per; j++) sum[j] = nothing(how);
+#pragma unroll 1
+  for (int left = (int)p->m; left > 0; left -= DEPTH, at += DEPTH * p->x_stride) {
+    Around around[DEPTH];
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++) {
+      const char *from = at + u * p->x_stride;
+      around[u] = load_around(from, u < left && is_around(from, begin, end));
+    }
+#pragma unroll
+    for (int u = 0; u < DEPTH; u++) {
+      const char *from = at + u * p->x_stride;
+      Vec v = {take_around(around[u], from, in)};
+      if (u < left && !is_around(from, begin, end)) v.v = load_singly(from, begin, end, in);
+      if (u < left) columns_take(&v, in, sum, kind, how);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < per; j++)
+    if (column + j < p->n) finish(p, batch * p->n + column + j, sum[j]);
+}
+
 #define EACH_HOW(call_)                                                                                      \
   let_successor_start();                                                                                     \
   wait_for_predecessor();                                                                                    \
-  if (p.how == HOW_MAX) call_(HOW_MAX);                                                                      \
-  else if (p.how == HOW_SQUARES) call_(HOW_SQUARES);                                                         \
-  else call_(HOW_SUM);
+  if (p.how == HOW_MAX) {                                                                                    \
+    call_(HOW_MAX);                                                                                          \
+  } else if (p.how == HOW_SQUARES) {                                                                         \
+    call_(HOW_SQUARES);                                                                                      \
+  } else {                                                                                                   \
+    call_(HOW_SUM);                                                                                          \
+  }
 
 #define ROWS_NAME(in, threads, cluster) sol_reduce_##in##_rows_##threads##x##cluster
 #define ROWS_BODY(how) reduce_row(&p, s, &shared, how)
@@ -443,8 +479,17 @@ ALL(4)
   }
 #define WIDE_2(how)  reduce_columns(&p, 2, 1, &shared, how)
 #define WIDE_4(how)  reduce_columns(&p, 4, 1, &shared, how)
-#define APART_2(how) reduce_columns(&p, 2, 0, &shared, how)
-#define APART_4(how) reduce_columns(&p, 4, 0, &shared, how)
+#define APART_2(how)                                                                                         \
+  {                                                                                                          \
+    if (p.lanes) reduce_columns(&p, 2, 0, &shared, how);                                                     \
+    else if (p.x_kind == KIND_FP16) reduce_columns_few(&p, 2, KIND_FP16, how);                               \
+    else reduce_columns_few(&p, 2, KIND_BF16, how);                                                          \
+  }
+#define APART_4(how)                                                                                         \
+  {                                                                                                          \
+    if (p.lanes) reduce_columns(&p, 4, 0, &shared, how);                                                     \
+    else reduce_columns_few(&p, 4, KIND_FP32, how);                                                          \
+  }
 COLUMNS(sol_reduce_2_columns, 4, WIDE_2)
 COLUMNS(sol_reduce_4_columns, 4, WIDE_4)
 COLUMNS(sol_reduce_2_columns_apart, 4, APART_2)

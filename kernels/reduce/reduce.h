@@ -16,7 +16,7 @@ typedef struct ReduceParams {
   uint64_t per_row;    // all: chunks of the buffer that a row may have parts of
   int32_t x_kind, y_kind, how;
   uint32_t strips; // columns: of blocks side by side, for each matrix of the batch
-  int32_t lanes;   // columns: threads side by side, a power of two
+  int32_t lanes;   // columns: threads side by side, a power of two; 0: a thread has 16 bytes of columns, of a few rows
   int32_t cluster; // columns: blocks of a cluster, which have all of a strip's rows; up to 1: none
   float divisor;   // of the result: the mean's count, or 1
   NarrowShape narrow; // short rows

@@ -4,6 +4,7 @@
 #ifndef SOL_KERNELS_SELECT_GROUPS_CUH
 #define SOL_KERNELS_SELECT_GROUPS_CUH
 
+#include "coarse.cuh"
 #include "weigh.cuh"
 
 // SELECT_GROUP columns of a row, or fewer at its end: in chunks and edges (span.cuh), NaN where a lane has none.
@@ -14,6 +15,8 @@ template <int kind> struct Piece {
   uint32_t edge, begin;
   uint32_t sum[chunks], edge_sum; // of the hulls
   SelectScale scale;
+  Coarse coarse; // elements of 16 bits
+  bool any;      // whether there is anything but NaN; of an infinite largest element alone
 };
 
 template <int kind> INLINE void place_piece(Piece<kind> &p, const char *row, uint32_t n, uint32_t begin) {
@@ -63,43 +66,66 @@ template <int kind> INLINE uint32_t only_equal(uint32_t word, float top) { // 0 
 
 // The scale of a group with that largest element. Where that is infinite, or very large, only those equal to it have any weight: they become
 // 0, and all others -infinity.
-template <int kind> INLINE void set_scale(Piece<kind> &p, float top, float per) {
-  if (!(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && fabsf(top * per) > SELECT_FURTHEST)) {
+template <int kind> INLINE void set_scale(Piece<kind> &p, float top, const SampleParams &s) {
+  p.any = true;
+  if (!(fabsf(top) <= 0x1.fffffep127f)) {
+    uint32_t lowest = span_lowest(kind), other = 0;
 #pragma unroll
     for (int u = 0; u < p.chunks; u++)
 #pragma unroll
-      for (int j = 0; j < 4; j++) p.v[u].u[j] = only_equal<kind>(p.v[u].u[j], top);
-    p.edge = only_equal<kind>(p.edge, top);
+      for (int j = 0; j < 4; j++) other |= lowest ^ (p.v[u].u[j] = only_equal<kind>(p.v[u].u[j], top));
+    other |= lowest ^ (p.edge = only_equal<kind>(p.edge, top));
+    p.any = __any_sync(~0u, other != 0);
     top = 0;
   }
-  p.scale = select_scale(top, per);
-  if (kind != KIND_FP32) p.scale.shift = 0;
+  if (kind == KIND_FP32) p.scale = select_scale(top, s.per);
+  else p.coarse = coarse_of<kind>(top, s.steps);
 }
 
-template <int kind> INLINE float piece_place(const Piece<kind> &p, uint32_t bits) {
-  return select_place(value_of_bits<kind>(bits), p.scale);
+// Hulls of the elements of a chunk, summed, and that of an edge.
+template <int kind> INLINE uint32_t chunk_hulls(const Piece<kind> &p, const Vec &v) {
+  uint32_t sum = 0, all;
+  if constexpr (kind == KIND_FP32) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) sum += select_hull(select_place(v.f[i], p.scale));
+  } else {
+    Vec hulls;
+#pragma unroll
+    for (int j = 0; j < 4; j++) hulls.u[j] = coarse_word<kind>(v.u[j], p.coarse);
+    sum_coarse(hulls, coarse_shares(1), 1, &sum, &all);
+  }
+  return sum;
+}
+template <int kind> INLINE uint32_t edge_hull(const Piece<kind> &p, uint32_t bits) {
+  if constexpr (kind == KIND_FP32) return select_hull(select_place(__uint_as_float(bits), p.scale));
+  else return coarse_units(coarse_word<kind>(bits, p.coarse));
 }
 
 // The hulls of its elements: of each chunk, and of all lanes together.
 template <int kind> INLINE uint32_t sum_piece(Piece<kind> &p) {
-  float f[8];
-  uint32_t sum = p.edge_sum = p.x.edges ? select_hull(piece_place(p, kind == KIND_FP32 ? p.edge : p.edge & 0xffff)) : 0;
+  const int lane = threadIdx.x % 32;
+  uint32_t sum = p.edge_sum = lane < p.x.edges ? edge_hull(p, p.edge) : 0;
 #pragma unroll
   for (int u = 0; u < p.chunks; u++) {
     p.sum[u] = 0;
     if (u * 32 >= (int)p.x.chunks) continue;
-    widen(&p.v[u], kind, p.size, f);
-#pragma unroll
-    for (int i = 0; i < p.per; i++) p.sum[u] += select_hull(select_place(f[i], p.scale));
+    p.sum[u] = chunk_hulls(p, p.v[u]);
+    if (kind != KIND_FP32 && u * 32 + lane >= (int)p.x.chunks) p.sum[u] = 0;
     sum += p.sum[u];
   }
   return lanes_sum(sum);
 }
 
+// The hull of an element of 16 bits of a group with that largest element.
+template <int kind> INLINE uint32_t hull_of_bits(uint32_t bits, float top, uint32_t steps) {
+  if (isinf(top)) bits = only_equal<kind>(bits, top), top = 0;
+  return coarse_units(coarse_word<kind>(bits, coarse_of<kind>(top, steps)));
+}
+
 // One trial among the elements of a piece whose hulls are known: which lane's chunk the random number falls on, and which of its elements. The
-// column, or -1: not taken. top: of its group.
+// column, or -1: not taken. top: of its group; random: what `wanted` comes of.
 template <int kind>
-INLINE int64_t draw_in_piece(const Piece<kind> &p, float top, float per, uint32_t wanted) {
+INLINE int64_t draw_in_piece(const Piece<kind> &p, float top, const SampleParams &s, uint32_t wanted, uint64_t random) {
   const int lane = threadIdx.x % 32, tail = p.x.edges - p.x.head;
   int column = 0, count = p.x.head; // of elements in a row, one of which it is
   bool found = false;
@@ -123,9 +149,12 @@ INLINE int64_t draw_in_piece(const Piece<kind> &p, float top, float per, uint32_
   }
   uint32_t bits = lowest_bits<kind>();
   if (lane < count) bits = kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[column + lane] : ((const uint16_t *)p.x.at)[column + lane];
-  float place = select_place_of(value_of_bits<kind>(bits), top, per);
-  uint32_t hull = lane < count ? select_hull(place) : 0, upto = few_upto(hull);
-  bool taken = upto > wanted && upto - hull <= wanted && wanted - (upto - hull) < select_hulled(place);
+  float x = value_of_bits<kind>(bits), place = select_place_of(x, top, s.per);
+  uint32_t hull = kind == KIND_FP32 ? select_hull(place) : hull_of_bits<kind>(bits, top, s.steps);
+  if (lane >= count) hull = 0;
+  uint32_t upto = few_upto(hull), rest = wanted - (upto - hull);
+  bool taken = upto > wanted && upto - hull <= wanted;
+  taken &= kind == KIND_FP32 ? rest < select_hulled(place) : select_takes(x, top, s.per, kind == KIND_BF16, rest, random);
   uint32_t who = __ballot_sync(~0u, taken);
   return who ? (int64_t)(p.begin + (uint32_t)column + __ffs(who) - 1) : -1;
 }
@@ -164,9 +193,11 @@ INLINE GroupRow group_row(const SampleParams &p) {
 }
 
 // A group by this warp: its largest element, and the sum of its hulls. A piece stays in registers.
-template <int kind> INLINE uint64_t sum_group(Piece<kind> &piece, const GroupRow &r, float per, uint32_t group, float *top) {
+template <int kind>
+INLINE uint64_t sum_group(Piece<kind> &piece, const GroupRow &r, const SampleParams &p, uint32_t group, float *top) {
   uint32_t begin = group * r.columns, end = min(r.n - begin, r.columns); // columns
   uint64_t sum = 0;
+  bool any = false;
   load_piece(piece, r.at, r.n, begin);
   *top = piece_top(piece);
 #pragma unroll 1
@@ -177,25 +208,27 @@ template <int kind> INLINE uint64_t sum_group(Piece<kind> &piece, const GroupRow
 #pragma unroll 1
   for (uint32_t c = 0; c < end; c += SELECT_GROUP) {
     if (end > SELECT_GROUP) load_piece(piece, r.at, r.n, begin + c);
-    set_scale(piece, *top, per);
-    sum += sum_piece(piece);
+    set_scale(piece, *top, p);
+    sum += sum_piece(piece), any |= piece.any;
   }
-  return sum;
+  return any ? sum : 0;
 }
 
 // One trial in a group, by the sum of its hulls.
 template <int kind>
-INLINE int64_t draw_in_group(Piece<kind> &piece, const GroupRow &r, float per, uint32_t group, float top, uint64_t wanted) {
+INLINE int64_t draw_in_group(Piece<kind> &piece, const GroupRow &r, const SampleParams &p, uint32_t group, float top, uint64_t hulls,
+                             uint64_t random) {
+  uint64_t wanted = __umul64hi(random, hulls);
   uint32_t begin = group * r.columns, end = min(r.n - begin, r.columns);
 #pragma unroll 1
   for (uint32_t c = 0; c < end; c += SELECT_GROUP) {
     load_piece(piece, r.at, r.n, begin + c);
-    set_scale(piece, top, per);
+    set_scale(piece, top, p);
     uint32_t part = sum_piece(piece);
     if (wanted < part) break;
     wanted -= part;
   }
-  return draw_in_piece(piece, top, per, (uint32_t)wanted);
+  return draw_in_piece(piece, top, p, (uint32_t)wanted, random);
 }
 
 // What the groups of a block weigh in the row: 32 of them, one a lane, from number `from` of the block on.
@@ -236,7 +269,7 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
     i += find_part(weight, &wanted);
     uint64_t hulls = remote_word(&r.kept.hulls[i], rank);
     float of_group = kept_top(r.kept, i, rank);
-    int64_t id = draw_in_group(piece, r, p.per, each * rank + i, of_group, __umul64hi(select_random(stream, trial), hulls));
+    int64_t id = draw_in_group(piece, r, p, each * rank + i, of_group, hulls, select_random(stream, trial));
     if (id >= 0) return id;
   }
 }
@@ -249,7 +282,7 @@ template <int kind> INLINE void sample_groups(const SampleParams &p) {
 #pragma unroll 1
   for (uint32_t g = r.begin + warp; g < r.end; g += warps) {
     float top;
-    uint64_t hulls = sum_group(piece, r, p.per, g, &top);
+    uint64_t hulls = sum_group(piece, r, p, g, &top);
     if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
   }
   if (r.blocks > 1) cluster_barrier();
@@ -292,10 +325,11 @@ INLINE int64_t draw_few(const SampleParams &p, const char *at, uint32_t *sums, u
   for (uint32_t trial = 0;; trial++) {
     int g = 0;
     if (groups > 1) g = __ffs(__ballot_sync(~0u, upto > __umul64hi(select_random_group(stream, trial), whole))) - 1;
-    uint32_t wanted = (uint32_t)__umul64hi(select_random(stream, trial), __shfl_sync(~0u, hulls, g));
+    uint64_t random = select_random(stream, trial);
+    uint32_t wanted = (uint32_t)__umul64hi(random, __shfl_sync(~0u, hulls, g));
     place_piece(piece, at, (uint32_t)p.n, g * SELECT_GROUP);
     take_sums(piece, sums, g);
-    int64_t id = draw_in_piece(piece, __shfl_sync(~0u, top, g), p.per, wanted);
+    int64_t id = draw_in_piece(piece, __shfl_sync(~0u, top, g), p, wanted, random);
     if (id >= 0) return id;
   }
 }
@@ -316,9 +350,9 @@ template <int kind> INLINE void sample_few(const SampleParams &p) {
     for (uint32_t g = 0; g < groups; g++) {
       load_piece(piece, at, (uint32_t)p.n, g * SELECT_GROUP);
       float of_group = piece_top(piece);
-      set_scale(piece, of_group, p.per);
+      set_scale(piece, of_group, p);
       uint32_t sum = sum_piece(piece);
-      if (lane == g) hulls = sum, top = of_group;
+      if (lane == g) hulls = piece.any ? sum : 0, top = of_group;
       keep_sums(piece, sums, g);
     }
     int64_t id = draw_few<kind>(p, at, sums, groups, hulls, top, select_stream(seed, p.step));

@@ -13,9 +13,10 @@ enum { LIST_BATCH = 4, LIST_STAGES = 2, LIST_MORE = 4 };
 enum { LIST_WHOLE = 128 };
 // topk of rows that are sorted in registers: words of a lane (and the bits of that number) and of a warp, threads of a block, of_k's unit.
 enum { SORTED_BITS = 4, SORTED_EACH = 1 << SORTED_BITS, SORTED_WORDS = 32 * SORTED_EACH, SORTED_THREADS = 128, SORTED_SHIFT = 20 };
-// The most chunks of a lane in the kernels of short rows; the same where 16-bit elements have their weights in registers, too, and in
-// the kernels for rows of so few, where what a row costs for each chunk that it might have counts.
-enum { SHORT_ROUNDS = 9, SHORT_FEW = 5 };
+// The most chunks of a lane in the kernels of short rows; of 16-bit elements that are neither cut nor weighed; where 16-bit elements have their
+// weights in registers, too, and in the kernels for rows of so few, where what a row costs for each chunk that it might have counts (SHORT_LESS of 16 bits). Rounds that are summed at
+// a time, of which the others are multiples. Threads of a block.
+enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_LESS = 6, SHORT_TURN = 3, SHORT_THREADS = 128 };
 
 typedef struct TopkParams {
   void *values, *ids;
@@ -40,6 +41,8 @@ typedef struct SampleParams {
   int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each; of sol_groups_..._warp: rows
   HeldShape held;            // of sol_weigh_...
   uint32_t columns;          // of a group, of sol_groups_...
+  uint32_t steps;            // of coarse hulls, the bits of an element
+  float depth;               // of a rough cut
 } SampleParams;
 
 #endif

@@ -51,7 +51,7 @@ static int64_t batch_stride_of(const SolReduce *a) {
 typedef struct Plan {
   int64_t parts; // blocks per result; if more than 1, each writes a value to the workspace
   int64_t rows;  // of columns: rows of a part
-  int lanes;     // of columns: neighbouring chunks of a block
+  int lanes;     // of columns: neighbouring chunks of a block; 0: few rows, a thread has a chunk of all
   bool cluster;  // of columns: the parts fit into one cluster
   int64_t m, n;  // as the kernel gets them: all of a dense tensor is one row
 } Plan;
@@ -63,7 +63,10 @@ enum {
   MOST_BLOCKS = 4096,
   CLUSTER = 8, // blocks of one, at most
   CLUSTER_BLOCKS = 1024,
-  ENOUGH_BLOCKS = 448 // in clusters
+  ENOUGH_BLOCKS = 448, // in clusters
+  FEW_ROWS = 32,       // fewer leave threads of a strip less to read than they can have in flight
+  FEW_COLUMNS = 1 << 15,
+  FEW_THREADS = 128
 };
 
 static int lanes_for(int64_t chunks, int most) {
@@ -90,7 +93,9 @@ static int64_t column_parts(const SolReduce *a, int64_t strips, int lanes, int64
 static Plan plan_of(const SolReduce *a) {
   Plan p = {1, a->m, 1, false, a->m, a->n};
   int64_t per = a->dtype == SOL_FP32 ? 4 : 8;
-  if (a->axis == SOL_AXIS_COLUMNS) {
+  if (a->axis == SOL_AXIS_COLUMNS && a->m < FEW_ROWS && a->n >= FEW_COLUMNS) {
+    p.lanes = 0;
+  } else if (a->axis == SOL_AXIS_COLUMNS) {
     bool wide = stride_of(a) % per == 0;
     p.lanes = column_lanes(a->n, per, 32, wide);
     int64_t parts =
@@ -301,15 +306,16 @@ static SolStatus launch_rows(SolContext *ctx, ReduceParams *p, SolStream stream)
 static SolStatus launch_columns(SolContext *ctx, ReduceParams *p, int64_t parts, int64_t batch,
                                 SolStream stream) {
   int in = p->x_kind == KIND_FP32 ? 4 : 2;
-  bool wide = ops_align(p->x, p->x_stride | (batch > 1 ? p->x_batch : 0), 2) == 16;
+  bool few = !p->lanes, wide = !few && ops_align(p->x, p->x_stride | (batch > 1 ? p->x_batch : 0), 2) == 16;
   OpsLaunch l = {.kernel = in == 2 ? (wide ? KERNEL_sol_reduce_2_columns : KERNEL_sol_reduce_2_columns_apart)
                                    : (wide ? KERNEL_sol_reduce_4_columns : KERNEL_sol_reduce_4_columns_apart),
-                 .block = THREADS,
+                 .block = few ? FEW_THREADS : THREADS,
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
   if (!wide && p->lanes == 1) p->lanes = 2;
-  p->strips = (uint32_t)column_strips(p->n, 16 / in, p->lanes, wide);
+  p->strips = (uint32_t)(few ? ops_ceil_div(p->n, FEW_THREADS * 16 / in)
+                             : column_strips(p->n, 16 / in, p->lanes, wide));
   if (batch > INT32_MAX / CLUSTER / p->strips)
     return ops_fail(SOL_ERR_RANGE, "reduce: the batch is too large for a grid");
   l.grid[0] = (uint32_t)batch * p->strips;
@@ -417,7 +423,7 @@ static void cost_more(const void *args, SolCost *out) {
 
 static const int64_t shapes[][4] = {
     {1, 1},     {3, 3},     {70, 7},     {33, 31}, {17, 250}, {300, 300}, {2, 2000}, {2, 5125},
-    {4100, 17}, {1, 20000}, {1, 131100}, {0, 64},  {9, 650},  {5, 1201},  {130, 67},
+    {4100, 17}, {3, 33001}, {1, 131100}, {0, 64},  {9, 650},  {5, 1201},  {130, 67},
 };
 static const int64_t bench[][4] = {{1, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}, {512, 131072}};
 

@@ -79,6 +79,10 @@ static float per_of(const SolSample *a) {
   float per = 0x1.715476p-5f / a->temperature; // log2(e) / 32
   return a->temperature == 0 ? 1 : per < SELECT_STEEPEST ? per : SELECT_STEEPEST;
 }
+static float depth_of(const SolSample *a) { // of a rough cut, in logits
+  float depth = SELECT_DEEP / 32.0f / per_of(a);
+  return depth < 0x1p120f ? depth : 0x1p120f;
+}
 static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
 }
@@ -130,10 +134,12 @@ static bool is_listed(const SolSample *a) {
   return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a);
 }
 static bool is_grouped(const SolSample *a) {
-  return !count_of(a) && !share_of(a) && a->n > SELECT_GROUP;
+  return !count_of(a) && !share_of(a) && a->n > (a->dtype == SOL_FP32 ? SELECT_GROUP : SELECT_WHOLE);
 }
 
-static bool is_taken(const SelectRow *r, float value, uint64_t rest) {
+static bool is_taken(const SelectRow *r, float value, uint64_t rest, uint64_t random) {
+  if (r->hulls && r->dtype != SOL_FP32)
+    return select_takes(value, r->top, r->per, r->dtype == SOL_BF16, (uint32_t)rest, random);
   return rest < select_hulled(select_place_of(value, r->top, r->per));
 }
 
@@ -151,10 +157,11 @@ static int64_t choose_listed(const SolSample *a, const SelectRow *r, uint64_t st
   for (int64_t i = 0; i < count; i++) whole += listed_weight(a, r, orders[i], &value);
   uint64_t target = target_of(a, whole);
   for (uint32_t trial = 0;; trial++) {
-    uint64_t wanted = high_product(select_random(stream, trial), whole), before = 0, weight;
+    uint64_t random = select_random(stream, trial), wanted = high_product(random, whole), before = 0, weight;
     int64_t i = 0;
     while (before + (weight = listed_weight(a, r, orders[i], &value)) <= wanted) before += weight, i++;
-    if (share_of(a) ? before < target : is_taken(r, value, wanted - before)) return select_column(orders[i]);
+    if (share_of(a) ? before < target : is_taken(r, value, wanted - before, random))
+      return select_column(orders[i]);
     if (share_of(a)) whole = before;
   }
 }
@@ -164,7 +171,7 @@ static SelectRow group_of(const SelectRow *r, int64_t group) { // against its ow
   int64_t columns = select_columns(r->n);
   g.start += group * columns, g.n = r->n - group * columns;
   if (g.n > columns) g.n = columns;
-  find_top(&g);
+  if (!find_top(&g)) g.n = 0; // nothing but NaN weighs nothing
   return g;
 }
 
@@ -180,9 +187,26 @@ static int64_t choose_grouped(const SelectRow *r, uint64_t stream) {
     int64_t i = 0;
     while (weights[i] <= wanted) wanted -= weights[i++];
     SelectRow g = group_of(r, i);
-    Drawn d = draw(&g, 0, select_random(stream, trial));
-    if (is_taken(&g, d.value, d.rest)) return i * columns + select_column(d.order);
+    uint64_t random = select_random(stream, trial);
+    Drawn d = draw(&g, 0, random);
+    if (is_taken(&g, d.value, d.rest, random)) return i * columns + select_column(d.order);
   }
+}
+
+// The row roughly cut to at least its k largest (kernels/select/weight.h).
+static SelectRow roughly_cut(const SolSample *a, SelectRow r) {
+  int none = 0, many = 1 << SELECT_HALVINGS;
+  SelectRow each = r;
+  each.per = 0, each.depth = r.depth = depth_of(a);
+  for (int i = 0; i < SELECT_HALVINGS; i++) {
+    each.part = (none + many) / 2;
+    if (select_sum(&each, 0) >= (uint64_t)count_of(a))
+      many = each.part;
+    else
+      none = each.part;
+  }
+  r.part = many;
+  return r;
 }
 
 static int64_t choose(const SolSample *a, int64_t row) {
@@ -193,15 +217,17 @@ static int64_t choose(const SolSample *a, int64_t row) {
   if (!find_top(&weighed)) return -1;
   SelectRow hulls = weighed;
   hulls.hulls = true;
+  if (is_refused(a)) hulls = roughly_cut(a, hulls);
   if (is_listed(a)) return choose_listed(a, &weighed, stream);
   if (is_grouped(a)) return choose_grouped(&hulls, stream);
   bool cut = count_of(a) && !is_refused(a), weights = cut || share_of(a);
   if (cut) last = select_last(&each, 0, (uint64_t)count_of(a));
   uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
   for (uint32_t trial = 0;; trial++) {
-    Drawn d = draw(weights ? &weighed : &hulls, last, select_random(stream, trial));
-    bool taken =
-        target ? select_sum(&weighed, d.order + 1) < target : weights || is_taken(&hulls, d.value, d.rest);
+    uint64_t random = select_random(stream, trial);
+    Drawn d = draw(weights ? &weighed : &hulls, last, random);
+    bool taken = target ? select_sum(&weighed, d.order + 1) < target
+                        : weights || is_taken(&hulls, d.value, d.rest, random);
     if (is_refused(a)) taken &= select_sum(&each, d.order + 1) < (uint64_t)count_of(a);
     if (taken) return select_column(d.order);
     if (target) last = d.order + 1;
@@ -218,15 +244,16 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 // Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
 // paid by few. Rows that start anywhere have parts of one more chunk.
 static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
-  enum { THREADS = 128, LANE_BITS = 5 };
+  enum { LANE_BITS = 5 };
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
-  int most = in == 2 && p->share ? SHORT_FEW : SHORT_ROUNDS;
-  if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > SELECT_SHORT)) return false;
+  int most = in == 4 || p->k ? SHORT_ROUNDS : p->share ? SHORT_FEW : SHORT_MANY;
+  if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > (in == 4 ? SELECT_SHORT : SELECT_WHOLE)))
+    return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
-  l->block = THREADS, l->cluster = 1;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, THREADS >> p->lane_bits), 1);
+  l->block = SHORT_THREADS, l->cluster = 1;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SHORT_THREADS >> p->lane_bits), 1);
   return true;
 }
 
@@ -257,7 +284,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .x_kind = ops_kind(a->dtype),
                     .wide_ids = id_of(a) == SOL_INT64,
                     .m = (uint64_t)a->m,
-                    .columns = (uint32_t)select_columns(a->n)};
+                    .columns = (uint32_t)select_columns(a->n),
+                    .steps = select_steps_bits(per_of(a), a->dtype == SOL_BF16),
+                    .depth = depth_of(a)};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   int kind = in == 4 ? 0 : p.x_kind == KIND_FP16 ? 1 : 2;
   bool alone;
@@ -267,10 +296,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.kernel += DRAW;
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
     l.kernel = SHORT + SHORTS * kind +
-               (p.share                 ? WEIGHTS
-                : p.k                   ? HULLS_CUT
-                : p.rounds <= SHORT_FEW ? FEW
-                                        : HULLS);
+               (p.share                                          ? WEIGHTS
+                : p.k                                            ? HULLS_CUT
+                : p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS) ? FEW
+                                                                 : HULLS);
   } else if (!p.k && !p.share) {
     p.rounds = group_plan(ctx, a->m, a->n, in, &l);
     l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
@@ -309,6 +338,35 @@ static uint64_t weight_at(const SolSample *a, double value, double top) {
   return is_listed(a) ? select_few(place) : select_weight(place);
 }
 
+// Hulls, and whether what was found by them is taken; `top` of the row or of the group.
+static bool is_coarse(const SolSample *a) {
+  return a->dtype != SOL_FP32 && !is_listed(a);
+}
+static uint64_t hull_at(const SolSample *a, double value, double top) {
+  bool bf16 = a->dtype == SOL_BF16;
+  if (is_coarse(a)) return select_coarse((float)value, (float)top, select_steps(per_of(a), bf16), bf16);
+  return select_hull(select_place_of((float)value, (float)top, per_of(a)));
+}
+static bool takes(const SolSample *a, double value, double top, uint64_t rest, uint64_t random) {
+  bool bf16 = a->dtype == SOL_BF16;
+  if (is_coarse(a)) return select_takes((float)value, (float)top, per_of(a), bf16, (uint32_t)rest, random);
+  return rest < select_hulled(select_place_of((float)value, (float)top, per_of(a)));
+}
+
+// Whether an element is drawn at all, of a row that is roughly cut at that part.
+static bool is_left(const SolSample *a, double value, double top, int part) {
+  return select_left((float)value, (float)top, depth_of(a), part, a->dtype == SOL_FP32, a->dtype == SOL_BF16);
+}
+static int part_of(const SolSample *a, const Place *places, double top) {
+  int part = 1 << SELECT_HALVINGS;
+  for (int step = part / 2; step; step /= 2) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < a->n; i++) count += is_left(a, places[i].value, top, part - step);
+    if (count >= count_of(a)) part -= step;
+  }
+  return part;
+}
+
 static uint64_t first_weights(const SolSample *a, const Place *places, int64_t count, double top) {
   uint64_t sum = 0;
   for (int64_t i = 0; i < count; i++) sum += weight_at(a, places[i].value, top);
@@ -321,9 +379,8 @@ static Place drawn(const SolSample *a, const Place *places, int64_t count, doubl
   uint64_t sum = 0, upto = 0;
   for (int turn = 0;; turn++) {
     for (int64_t i = 0; i < count; i++) {
-      uint64_t weight = share_of(a) || is_cut(a)
-                            ? weight_at(a, places[i].value, top)
-                            : select_hull(select_place_of((float)places[i].value, (float)top, per_of(a)));
+      uint64_t weight =
+          share_of(a) || is_cut(a) ? weight_at(a, places[i].value, top) : hull_at(a, places[i].value, top);
       if (!turn)
         sum += weight;
       else if ((upto += weight) > *rest)
@@ -349,14 +406,16 @@ static double reference_grouped(const SolSample *a, const Place *places, double 
         int64_t count = a->n - at < columns ? a->n - at : columns;
         double of_group = largest(places + at, count);
         uint64_t hulls = 0, before = upto;
+        bool any = false;
         for (int64_t i = 0; i < count; i++)
-          hulls += select_hull(select_place_of((float)places[at + i].value, (float)of_group, per_of(a)));
+          hulls += hull_at(a, places[at + i].value, of_group), any |= !isnan(places[at + i].value);
+        if (!any) hulls = 0;
         uint64_t weight = select_group(hulls, select_place_of((float)of_group, (float)top, per_of(a)));
         whole += turn ? 0 : weight, upto += turn ? weight : 0;
         if (!turn || upto <= wanted || before > wanted) continue;
-        Place p = drawn(a, places + at, count, of_group, select_random(stream, trial), &rest);
-        if (rest < select_hulled(select_place_of((float)p.value, (float)of_group, per_of(a))))
-          return (double)p.column;
+        uint64_t random = select_random(stream, trial);
+        Place p = drawn(a, places + at, count, of_group, random, &rest);
+        if (takes(a, p.value, of_group, rest, random)) return (double)p.column;
       }
       wanted = high_product(select_random_group(stream, trial), whole);
     }
@@ -373,18 +432,22 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
   double top = places[0].value;
   if (isnan(top)) return -1;
   if (is_grouped(a)) return reference_grouped(a, sorted, top, stream);
-  while (left && isnan(places[left - 1].value)) left--;
+  bool hulls = !share_of(a) && !is_cut(a);
+  while (left && isnan(places[left - 1].value) && !(hulls && is_coarse(a))) left--;
+  if (is_refused(a)) {
+    int part = part_of(a, places, top);
+    while (!is_left(a, places[left - 1].value, top, part)) left--;
+  }
   uint64_t target = target_of(a, first_weights(a, places, left, top));
   for (uint32_t trial = 0;; trial++) {
     memcpy(sorted, places, (size_t)left * sizeof *places);
     if (!is_listed(a)) qsort(sorted, (size_t)left, sizeof *sorted, by_column);
-    Place p = drawn(a, sorted, left, top, select_random(stream, trial), &rest);
+    uint64_t random = select_random(stream, trial);
+    Place p = drawn(a, sorted, left, top, random, &rest);
     int64_t before = 0;
     while (places[before].column != p.column) before++;
     if (is_cut(a) && !share_of(a)) return (double)p.column;
-    if (!share_of(a) && before < most &&
-        rest < select_hulled(select_place_of((float)p.value, (float)top, per_of(a))))
-      return (double)p.column;
+    if (hulls && before < most && takes(a, p.value, top, rest, random)) return (double)p.column;
     if (share_of(a) && first_weights(a, places, before, top) < target) return (double)p.column;
     if (share_of(a)) left = before;
   }
