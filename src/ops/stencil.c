@@ -192,6 +192,8 @@ static void plan_strip(const SolContext *ctx, const SolStencil *a, StencilStripP
   if (p->ring > STRIP_MOST) p->ring = STRIP_MOST;
   p->warp_bytes = p->ring * p->pitch + 2 * p->y_pitch;
   l->shared = (uint32_t)(p->warp_bytes * WARPS);
+  if (getenv("SOL_RING")) p->ring = atoi(getenv("SOL_RING")), p->warp_bytes = p->ring * p->pitch + 2 * p->y_pitch, l->shared = (uint32_t)(p->warp_bytes * WARPS);
+  if (getenv("SOL_BLOCKS")) blocks = atoi(getenv("SOL_BLOCKS"));
   cut_strips(a, p, 32 * each - p->beyond, (int64_t)ctx->sms * blocks * WARPS);
   l->grid[0] = (uint32_t)cpu_min(ops_ceil_div(p->units, WARPS), (int64_t)ctx->sms * blocks);
 }
@@ -258,7 +260,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     return ops_launch(ctx, &ops_stencil, &walk, stream);
   while (!flat && !narrow && !wide && kernel < KERNEL_COUNT &&
          (variants[kernel].layout != STENCIL_STRIP || variants[kernel].size != size ||
-          variants[kernel].radius != a->radius))
+          variants[kernel].radius != a->radius ||
+          (size == 2 && a->radius == 1 && variants[kernel].rows != (getenv("SOL_EACH") ? atoi(getenv("SOL_EACH")) : 8))))
     kernel++;
   if (!flat && !narrow && !wide && kernel < KERNEL_COUNT && ops_has_kernel(ctx, &ops_stencil, kernel)) {
     StencilStripParams s = {.y = a->y,
