@@ -48,7 +48,8 @@ static bool make(const OpsCase *c, void *args) {
 
 static int views(const void *args, OpsView *v) {
   const SolStencil *a = args;
-  v[0] = OPS_VIEW(SolStencil, y, out_of(a), OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride);
+  v[0] = OPS_VIEW(SolStencil, y, out_of(a), OPS_OUT, .rows = a->m, .cols = a->n, .stride = a->y_stride,
+                  .unit = 1); // of a row of one element the sum may cancel, its products do not
   v[1] = OPS_VIEW(SolStencil, x, a->dtype, OPS_IN, .rows = a->m, .cols = a->n, .stride = a->x_stride);
   return 2;
 }
