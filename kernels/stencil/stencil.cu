@@ -402,7 +402,7 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
   KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows, layout)) name(const __grid_constant__ StencilParams p) { \
     stencil((StencilShape){size, radius, rows, layout, (layout) == STENCIL_WIDE, STENCIL_OF_THREAD(size, layout)}, &p);   \
   }
-#if __CUDA_ARCH__ >= 900
+#if __CUDA_ARCH__ >= 800
 #define STENCIL_STRIPS STRIP
 #else
 #define STENCIL_STRIPS(name, size, radius, each)

@@ -10,7 +10,8 @@ enum {
   TENSOR_COLUMNS = 16,   // that a warp computes at once with tensor cores
   TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
   WALK_RING = 3,         // the same of fp32
-  STRIP_MOST = 8,        // rows in the ring of a warp, at most
+  STRIP_RING = 8,        // rows in shared memory of a warp that walks down a strip, a power of two
+  STRIP_SLOT = 512,      // bytes of each
   STENCIL_PIECES = 3,    // of a coefficient, at most
   STENCIL_DISTANCES = 9  // from the centre on
 };
@@ -39,13 +40,15 @@ typedef struct StencilParams {
   float centre, side[8];
 } StencilParams;
 
+#define STRIP_BLOCKS(radius) ((radius) > 1 ? 2 : 3) // on an SM
+
 typedef struct StencilStripParams {
   void *y;
   const void *x, *x_end;
   int64_t m, n, y_stride, x_stride;            // elements
   uint32_t strips, wider, units;               // of columns; so many of them have one column more; in all: strips of so many rows
   int32_t rows, columns, beyond;               // of a unit; columns beyond it that are computed, too
-  int32_t ring, pitch, y_pitch, warp_bytes;    // rows, and bytes, of a warp's shared memory
+  int32_t y_pitch, warp_bytes;                 // bytes of a row of results, of a warp's shared memory
   int32_t x_kind, y_kind, radius;
   float centre, side[8];
 } StencilStripParams;

@@ -24,7 +24,7 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 
 // The last two walk: fp32, and 2-byte elements by tensor cores. Shared memory: stages, and results of 4 bytes.
 enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 88 << 10 };
-enum { STRIP_SHARED = 113 << 10 };
+enum { STRIP_SHARED = 64 << 10 };
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
 #define STENCIL(name, size, radius, rows, layout) (layout) == STENCIL_STRIP ? STRIP_SHARED : 0,
 #define STENCIL_WALKS(name, size, radius) (size) == 4 ? WALK_SHARED : TENSOR_SHARED,
@@ -183,20 +183,17 @@ static void cut_strips(const SolStencil *a, StencilStripParams *p, int64_t most,
 }
 
 static void plan_strip(const SolContext *ctx, const SolStencil *a, StencilStripParams *p, int each, OpsLaunch *l) {
-  enum { SHARED = 220 << 10, WARPS = STENCIL_THREADS / 32 };
-  int size = ops_size(a->dtype), out = ops_size(out_of(a)), blocks = a->radius > 1 ? 2 : 3;
+  enum { WARPS = STENCIL_THREADS / 32 };
+  int size = ops_size(a->dtype), out = ops_size(out_of(a));
+  int64_t blocks = (int64_t)ctx->sms * STRIP_BLOCKS(a->radius);
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
   p->beyond = 16 / out - 1;
-  p->pitch = ((32 * each + 2 * a->radius + 4) * size + 15 + 15) & ~15;
-  p->y_pitch = (32 * each * out + 15 + 15) & ~15;
-  p->ring = (SHARED / blocks / WARPS - 2 * p->y_pitch) / p->pitch;
-  if (p->ring > STRIP_MOST) p->ring = STRIP_MOST;
-  p->warp_bytes = p->ring * p->pitch + 2 * p->y_pitch;
+  p->y_pitch = 32 * each * out + 16;
+  p->warp_bytes = STRIP_RING * STRIP_SLOT + 2 * p->y_pitch;
   l->shared = (uint32_t)(p->warp_bytes * WARPS);
-  if (getenv("SOL_RING")) p->ring = atoi(getenv("SOL_RING")), p->warp_bytes = p->ring * p->pitch + 2 * p->y_pitch, l->shared = (uint32_t)(p->warp_bytes * WARPS);
-  if (getenv("SOL_BLOCKS")) blocks = atoi(getenv("SOL_BLOCKS"));
-  cut_strips(a, p, 32 * each - p->beyond, (int64_t)ctx->sms * blocks * WARPS);
-  l->grid[0] = (uint32_t)cpu_min(ops_ceil_div(p->units, WARPS), (int64_t)ctx->sms * blocks);
+  // A row of a slot starts anywhere in its first 16 bytes.
+  cut_strips(a, p, (STRIP_SLOT - 16 + size) / size - p->beyond - 2 * a->radius, blocks * WARPS);
+  l->grid[0] = (uint32_t)cpu_min(ops_ceil_div(p->units, WARPS), blocks);
 }
 
 // Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
@@ -261,8 +258,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     return ops_launch(ctx, &ops_stencil, &walk, stream);
   while (!flat && !narrow && !wide && kernel < KERNEL_COUNT &&
          (variants[kernel].layout != STENCIL_STRIP || variants[kernel].size != size ||
-          variants[kernel].radius != a->radius ||
-          (size == 2 && a->radius == 1 && variants[kernel].rows != (getenv("SOL_EACH") ? atoi(getenv("SOL_EACH")) : 8))))
+          variants[kernel].radius != a->radius))
     kernel++;
   if (!flat && !narrow && !wide && kernel < KERNEL_COUNT && ops_has_kernel(ctx, &ops_stencil, kernel)) {
     StencilStripParams s = {.y = a->y,
