@@ -12,6 +12,7 @@ enum {
   WALK_RING = 3,         // the same of fp32
   STRIP_RING = 8,        // rows in shared memory of a warp that walks down a strip, a power of two
   STRIP_SLOT = 512,      // bytes of each
+  STRIP_MORE = 128,      // bytes after the last that lanes beyond a strip read
   STENCIL_PIECES = 3,    // of a coefficient, at most
   STENCIL_DISTANCES = 9  // from the centre on
 };

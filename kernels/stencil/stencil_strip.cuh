@@ -35,41 +35,39 @@ INLINE StripUnit strip_unit(const StencilStripParams *p, uint32_t unit) {
 
 // The next row to fetch, and the unit's others: all `radius` above and below it, though there may be none there.
 typedef struct StripAhead {
-  const char *from; // the row's first column that is read, or would be
+  const char *from; // the row's first column that is read, or would be, and this lane's chunk further
   int beyond;       // where this lane's chunk starts, from the end of what is read on
   int row, rows;    // from the first that there is on; how many there are
-  int left;         // rows to fetch; 0: no units are left
+  int left;         // rows to fetch
   uint32_t unit;
   bool edge; // chunks may be partly outside of x
 } StripAhead;
 
 INLINE void strip_ahead(const StencilStripParams *p, StripAhead *a, int size, int radius) {
-  a->left = 0;
-  if (a->unit >= p->units) return;
+  a->row = a->rows = 0, a->left = 1 << 30, a->edge = false, a->from = (const char *)p->x;
+  if (a->unit >= p->units) return; // nothing is copied any more
+  const int lane = threadIdx.x % 32 * 16;
   StripUnit u = strip_unit(p, a->unit);
   int above = (int)min((int64_t)radius, u.row), below = (int)min((int64_t)radius, p->m - u.row - u.rows);
-  a->from = (const char *)p->x + ((u.row - radius) * p->x_stride + u.column - radius) * size;
-  a->beyond = (int)(threadIdx.x % 32) * 16 - (radius + u.columns + (u.last ? 0 : p->beyond + radius)) * size;
+  a->from = (const char *)p->x + ((u.row - radius) * p->x_stride + u.column - radius) * size + lane;
+  a->beyond = lane - (radius + u.columns + (u.last ? 0 : p->beyond + radius)) * size;
   a->row = above - radius, a->rows = above + u.rows + below, a->left = u.rows + 2 * radius;
   a->edge = (u.starts && above < radius) || (u.last && below < radius);
 }
 
-INLINE void strip_fetch(const StencilStripParams *p, StripAhead *a, char *slot, int size, int radius) {
-  if (a->left) {
-    int shift = (int)((uint32_t)(uintptr_t)a->from & 15);
-    const char *from = a->from - shift + threadIdx.x % 32 * 16;
-    char *to = slot + threadIdx.x % 32 * 16;
-    bool here = a->beyond < shift && (uint32_t)a->row < (uint32_t)a->rows;
-    if (a->edge && here && (from < (const char *)p->x || from + 16 > (const char *)p->x_end))
-      *(uint4 *)to = load_singly(from, (const char *)p->x, (const char *)p->x_end, size);
-    else copy_async(tile_address(to), from, here);
-    a->from += p->x_stride * size, a->row++;
-    if (--a->left == 0) {
-      a->unit += gridDim.x * STRIP_WARPS;
-      strip_ahead(p, a, size, radius);
-    }
-  }
+// to: this lane's place in the slot.
+INLINE void strip_fetch(const StencilStripParams *p, StripAhead *a, char *to, int size, int radius) {
+  int shift = (int)((uint32_t)(uintptr_t)a->from & 15);
+  const char *from = a->from - shift;
+  bool here = a->beyond < shift && (uint32_t)a->row < (uint32_t)a->rows;
+  if (a->edge && here && (from < (const char *)p->x || from + 16 > (const char *)p->x_end))
+    *(uint4 *)to = load_singly(from, (const char *)p->x, (const char *)p->x_end, size);
+  else copy_async(tile_address(to), from, here);
   copy_commit();
+  a->from += p->x_stride * size, a->row++;
+  if (--a->left) return;
+  a->unit += gridDim.x * STRIP_WARPS;
+  strip_ahead(p, a, size, radius);
 }
 
 // Zeros beyond the rows' ends. at: the strip's first column.
@@ -140,28 +138,45 @@ template <int turns, int wide> INLINE void strip_put(char *at, bool odd, int y_k
       for (int j = 0; j < wide; j++) store_one(at, (32 * k + lane) * wide + j, y_kind, f[k][j]);
     return;
   }
-  uint32_t u[turns];
-#pragma unroll
-  for (int k = 0; k < turns; k++) u[k] = narrow2(f[k][0], f[k][wide - 1], y_kind);
   if (odd) {
     uint16_t *to = (uint16_t *)at + lane * 2;
 #pragma unroll
-    for (int k = 0; k < turns; k++) to[64 * k] = (uint16_t)u[k], to[64 * k + 1] = (uint16_t)(u[k] >> 16);
+    for (int k = 0; k < turns; k++) {
+      uint32_t u = narrow2(f[k][0], f[k][wide - 1], y_kind);
+      to[64 * k] = (uint16_t)u, to[64 * k + 1] = (uint16_t)(u >> 16);
+    }
   } else {
 #pragma unroll
-    for (int k = 0; k < turns; k++) ((uint32_t *)at)[32 * k + lane] = u[k];
+    for (int k = 0; k < turns; k++) ((uint32_t *)at)[32 * k + lane] = narrow2(f[k][0], f[k][wide - 1], y_kind);
   }
 }
 
-// A row of results from shared memory to y: the chunks that begin in the strip, and single elements at the row's ends. beyond: where this lane's chunk
-// starts, in a last strip ends, from the strip's end on.
-INLINE void strip_send(const StripUnit &u, char *y, const char *results, int beyond, int turns, int out) {
+// A row of results from shared memory to y: the chunks that begin in the strip, and single elements at the row's ends. Of this lane's k-th chunk: how
+// far beyond 16 bytes the row may start for it to be stored.
+typedef struct StripSend {
+  int least[2], span[2];
+} StripSend;
+
+INLINE StripSend strip_sends(const StripUnit &u, int out) {
+  const int lane = threadIdx.x % 32;
+  StripSend s;
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    // It begins before the strip's end, or, in the last, ends there; the first of all begins where the row does.
+    int least = lane * 16 + k * 512 + (u.last ? 16 : 1) - u.columns * out;
+    s.least[k] = least > 15 ? 16 : max(least, 0), s.span[k] = k || lane ? 15 - s.least[k] : 0;
+    if (least > 15) s.span[k] = 0;
+  }
+  return s;
+}
+
+INLINE void strip_send(const StripUnit &u, const StripSend &s, char *y, const char *results, int turns, int out) {
   const int lane = threadIdx.x % 32;
   int shift = (int)((uint32_t)(uintptr_t)y & 15);
   char *to = y - shift;
 #pragma unroll
   for (int k = 0; k < turns; k++)
-    if (beyond + k * 512 < shift && (k || lane || !shift)) *(uint4 *)(to + lane * 16 + k * 512) = *(const uint4 *)(results + lane * 16 + k * 512);
+    if ((uint32_t)(shift - s.least[k]) <= (uint32_t)s.span[k]) *(uint4 *)(to + lane * 16 + k * 512) = *(const uint4 *)(results + lane * 16 + k * 512);
   if (!u.starts && !u.last) return;
   int bytes = shift + u.columns * out, end = bytes & -16;
   if (u.starts && shift + lane * out < 16 && shift) move_one(y + lane * out, results + shift + lane * out, out);
@@ -169,11 +184,10 @@ INLINE void strip_send(const StripUnit &u, char *y, const char *results, int bey
 }
 
 template <int size, int radius, int each, int kind> INLINE void stencil_strip(const StencilStripParams *p, int y_kind) {
-  constexpr int wide = size == 4 ? 1 : 2, turns = each / wide;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, out = y_kind == KIND_FP32 ? 4 : 2;
+  constexpr int wide = size == 4 ? 1 : 2, turns = each / wide, around = (STRIP_RING - 1) * STRIP_SLOT;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, out = y_kind == KIND_FP32 ? 4 : 2, sends = size == 2 && out == 4 ? 2 : 1;
   const uint32_t mine = blockIdx.x * STRIP_WARPS + warp;
-  char *ring = walk_memory + warp * p->warp_bytes;
-  const char *results = ring + STRIP_RING * STRIP_SLOT;
+  char *ring = walk_memory + warp * p->warp_bytes, *results = ring + STRIP_RING * STRIP_SLOT + STRIP_MORE;
   for (int i = lane * 16; i < p->warp_bytes; i += 512) *(uint4 *)(ring + i) = make_uint4(0, 0, 0, 0); // lanes beyond a strip read it, too
   StripAhead ahead;
   ahead.unit = mine;
@@ -182,35 +196,32 @@ template <int size, int radius, int each, int kind> INLINE void stencil_strip(co
   wait_for_predecessor();
   __syncwarp();
 #pragma unroll 1
-  for (int i = 0; i < STRIP_RING - 1; i++) strip_fetch(p, &ahead, ring + i * STRIP_SLOT, size, radius);
+  for (int i = 0; i < STRIP_RING - 1; i++) strip_fetch(p, &ahead, ring + i * STRIP_SLOT + lane * 16, size, radius);
   int slot = 0, half = 0;
 #pragma unroll 1
   for (uint32_t unit = mine; unit < p->units; unit += gridDim.x * STRIP_WARPS) {
     const StripUnit u = strip_unit(p, unit);
+    const StripSend send = strip_sends(u, out);
     float sum[turns][wide][2 * radius] = {};
     uint32_t x = (uint32_t)(uintptr_t)p->x + (uint32_t)((u.row - radius) * p->x_stride + u.column - radius) * size;
-    char *y = (char *)p->y + (u.row * p->y_stride + u.column) * out, *sent = y;
-    const int beyond = lane * 16 + (u.last ? 15 : 0) - u.columns * out;
+    char *y = (char *)p->y + ((u.row - 2 * radius - 1) * p->y_stride + u.column) * out; // of the row before the one whose results are put
 #pragma unroll 1
-    for (int row = -radius; row < u.rows + radius; row++, x += (uint32_t)p->x_stride * size) {
+    for (int row = -radius;; row++, x += (uint32_t)p->x_stride * size) {
       copy_wait<STRIP_RING - 2>();
       __syncwarp(); // the row is there, and everybody has what was in the slot of the row before, and has put its results
-      strip_fetch(p, &ahead, ring + ((slot - STRIP_SLOT) & (STRIP_RING - 1) * STRIP_SLOT), size, radius);
-      if (row > radius) strip_send(u, sent, results + (p->y_pitch - half), beyond, size == 2 && out == 4 ? 2 : 1, out);
+      if (row > radius) strip_send(u, send, y, results + half, sends, out);
+      if (row == u.rows + radius) break;
+      strip_fetch(p, &ahead, ring + ((slot - STRIP_SLOT) & around) + lane * 16, size, radius);
       char *at = ring + slot + (x & 15) + radius * size;
       if (u.starts || u.last) strip_cut(u, at, size, radius);
       float done[turns][wide];
       if (size == 2 && (x + radius * size) & 2) strip_row<size, radius, STRIP_ODD>(p, at, kind, sum, done);
       else strip_row<size, radius, STRIP_EVEN>(p, at, kind, sum, done);
-      if (row >= radius) {
-        uint32_t shift = (uint32_t)(uintptr_t)y & 15;
-        strip_put((char *)results + half + shift, shift & 2, y_kind, done);
-        sent = y, y += p->y_stride * out, half = p->y_pitch - half;
-      }
-      slot = (slot + STRIP_SLOT) & (STRIP_RING - 1) * STRIP_SLOT;
+      y += p->y_stride * out, half = p->y_pitch - half;
+      uint32_t shift = (uint32_t)(uintptr_t)y & 15;
+      strip_put(results + half + shift, shift & 2, y_kind, done);
+      slot = (slot + STRIP_SLOT) & around;
     }
-    __syncwarp();
-    strip_send(u, sent, results + (p->y_pitch - half), beyond, size == 2 && out == 4 ? 2 : 1, out);
   }
 }
 

@@ -189,7 +189,7 @@ static void plan_strip(const SolContext *ctx, const SolStencil *a, StencilStripP
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
   p->beyond = 16 / out - 1;
   p->y_pitch = 32 * each * out + 16;
-  p->warp_bytes = STRIP_RING * STRIP_SLOT + 2 * p->y_pitch;
+  p->warp_bytes = STRIP_RING * STRIP_SLOT + STRIP_MORE + 2 * p->y_pitch;
   l->shared = (uint32_t)(p->warp_bytes * WARPS);
   // A row of a slot starts anywhere in its first 16 bytes.
   cut_strips(a, p, (STRIP_SLOT - 16 + size) / size - p->beyond - 2 * a->radius, blocks * WARPS);
