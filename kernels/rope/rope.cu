@@ -367,8 +367,6 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
   tile_send(y, memory + p.tile.y_place, out);
 }
 
-#include "rope_ring.cuh"
-
 // A branch on a type between a thread's loads would keep them from being in flight together: where all are of one type,
 // it is a constant here.
 #define ROPE_BY_KIND(call, in, out, neighbours)                                                              \
@@ -396,16 +394,6 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
     }                                                                                                        \
   }
 ROPE_WORDS(2, 2)
-
-#if __CUDA_ARCH__ >= 900
-KERNEL __launch_bounds__(ROPE_RING_THREADS, ROPE_RING_BLOCKS) sol_rope_ring_2_2(const __grid_constant__ RopeParams p) {
-  if (p.neighbours) {
-    ROPE_BY_KIND(rope_ring, 2, 2, 1)
-  } else {
-    ROPE_BY_KIND(rope_ring, 2, 2, 0)
-  }
-}
-#endif
 
 // Which of two 2-byte types x has matters after all loads: it is asked then. How wide an access is matters before.
 INLINE void rope_directly(int in, int out, int neighbours, int per, const RopeParams &p) {

@@ -13,8 +13,6 @@ enum {
 enum { ROPE_MANY = 4, ROPE_FEW = 1, ROPE_TOKENS = 2 };
 // By words: threads of a block, bytes of its shared memory.
 enum { ROPE_TILE_THREADS = 128, ROPE_TILE_BYTES = 24 << 10 };
-// A ring of a warp: threads of a block, pieces in it at most, bytes of a piece, unless a head has more, blocks of an SM.
-enum { ROPE_RING_THREADS = 128, ROPE_RING = 8, ROPE_PIECE = 2048, ROPE_RING_BLOCKS = 6 };
 
 typedef struct RopeParams {
   void *y;
@@ -37,8 +35,7 @@ typedef struct RopeParams {
   int32_t neighbours;     // pairs are neighbours
   int32_t few;            // straight from memory: a thread has ROPE_FEW heads of ROPE_TOKENS tokens
   int32_t per;            // straight from memory: elements of an access
-  int32_t lanes;          // by words: threads with the same unit of a token, which share its heads; ring: heads of a piece
-  int32_t ring, pitch, cos_place, sin_place, row_place, warp_bytes; // ring: slots, and bytes: of a slot, of what is where in it, of a warp
+  int32_t lanes;          // by words: threads with the same unit of a token, which share its heads
 } RopeParams;
 
 #endif

@@ -11,7 +11,6 @@ enum {
   TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
   WALK_RING = 3,         // the same of fp32
   STRIP_RING = 8,        // rows in shared memory of a warp that walks down a strip, a power of two
-  STRIP_SLOT = 512,      // bytes of each
   STRIP_MORE = 128,      // bytes after the last that lanes beyond a strip read
   STENCIL_PIECES = 3,    // of a coefficient, at most
   STENCIL_DISTANCES = 9  // from the centre on
@@ -41,7 +40,9 @@ typedef struct StencilParams {
   float centre, side[8];
 } StencilParams;
 
-#define STRIP_BLOCKS(radius) ((radius) > 1 ? 2 : 3) // on an SM
+// Bytes of a row in shared memory, of `each` columns a lane; blocks on an SM.
+#define STRIP_SLOT(size, each)     (32 * (each) * (size))
+#define STRIP_BLOCKS(radius, size, each) ((radius) > 1 || (size) * (each) > 16 ? 2 : 3)
 
 typedef struct StencilStripParams {
   void *y;

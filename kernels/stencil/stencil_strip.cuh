@@ -1,9 +1,9 @@
 // The stencil of rows that start anywhere: a warp walks down a strip of columns, and each row of it is read once. Asynchronous copies bring the
-// buffer's own 16-byte chunks around a row's piece, one a lane, into a ring of slots of the warp, several rows ahead, so that a row lies there as far
+// buffer's own 16-byte chunks around a row's piece, one or two a lane, into a ring of slots of the warp, several rows ahead, so that a row lies there as far
 // off 16 bytes as in x. Lanes take words from it wherever the row starts, and hold the sums of all rows that a row still contributes to: a
 // multiply-add moves a sum one row on. Results lie in shared memory as in y, from where whole chunks are stored: those that begin in the
-// strip, so a warp computes up to a chunk beyond it. There are no barriers of blocks. What binds are instructions: about 130 for a row of a strip,
-// of which those for a lane's columns are two thirds.
+// strip, so a warp computes up to a chunk beyond it. There are no barriers of blocks. What binds are instructions: of 170 for a row of a strip of
+// 8 columns a lane 100 do not depend on how many columns there are (SASS), hence 16.
 #ifndef SOL_KERNELS_STENCIL_STRIP_CUH
 #define SOL_KERNELS_STENCIL_STRIP_CUH
 
@@ -55,14 +55,24 @@ INLINE void strip_ahead(const StencilStripParams *p, StripAhead *a, int size, in
   a->edge = (u.starts && above < radius) || (u.last && below < radius);
 }
 
-// to: this lane's place in the slot.
-INLINE void strip_fetch(const StencilStripParams *p, StripAhead *a, char *to, int size, int radius) {
+// to: this lane's place in the slot, which has `chunks` for each lane, 512 bytes apart.
+INLINE void strip_fetch(const StencilStripParams *p, StripAhead *a, char *to, int chunks, int size, int radius) {
   int shift = (int)((uint32_t)(uintptr_t)a->from & 15);
   const char *from = a->from - shift;
-  bool here = a->beyond < shift && (uint32_t)a->row < (uint32_t)a->rows;
-  if (a->edge && here && (from < (const char *)p->x || from + 16 > (const char *)p->x_end))
-    *(uint4 *)to = load_singly(from, (const char *)p->x, (const char *)p->x_end, size);
-  else copy_async(tile_address(to), from, here);
+  bool row = (uint32_t)a->row < (uint32_t)a->rows;
+  if (a->edge && row) {
+#pragma unroll
+    for (int k = 0; k < chunks; k++) {
+      const char *at = from + k * 512;
+      bool here = a->beyond + k * 512 < shift;
+      if (here && (at < (const char *)p->x || at + 16 > (const char *)p->x_end))
+        *(uint4 *)(to + k * 512) = load_singly(at, (const char *)p->x, (const char *)p->x_end, size);
+      else copy_async(tile_address(to + k * 512), at, here);
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < chunks; k++) copy_async(tile_address(to + k * 512), from + k * 512, row && a->beyond + k * 512 < shift);
+  }
   copy_commit();
   a->from += p->x_stride * size, a->row++;
   if (--a->left) return;
@@ -151,32 +161,15 @@ template <int turns, int wide> INLINE void strip_put(char *at, bool odd, int y_k
   }
 }
 
-// A row of results from shared memory to y: the chunks that begin in the strip, and single elements at the row's ends. Of this lane's k-th chunk: how
-// far beyond 16 bytes the row may start for it to be stored.
-typedef struct StripSend {
-  int least[2], span[2];
-} StripSend;
-
-INLINE StripSend strip_sends(const StripUnit &u, int out) {
-  const int lane = threadIdx.x % 32;
-  StripSend s;
-#pragma unroll
-  for (int k = 0; k < 2; k++) {
-    // It begins before the strip's end, or, in the last, ends there; the first of all begins where the row does.
-    int least = lane * 16 + k * 512 + (u.last ? 16 : 1) - u.columns * out;
-    s.least[k] = least > 15 ? 16 : max(least, 0), s.span[k] = k || lane ? 15 - s.least[k] : 0;
-    if (least > 15) s.span[k] = 0;
-  }
-  return s;
-}
-
-INLINE void strip_send(const StripUnit &u, const StripSend &s, char *y, const char *results, int turns, int out) {
+// A row of results from shared memory to y: the chunks that begin in the strip, and single elements at the row's ends. beyond: where this lane's first
+// chunk starts, in a last strip ends, from the strip's end on.
+INLINE void strip_send(const StripUnit &u, char *y, const char *results, int beyond, int chunks, int out) {
   const int lane = threadIdx.x % 32;
   int shift = (int)((uint32_t)(uintptr_t)y & 15);
   char *to = y - shift;
 #pragma unroll
-  for (int k = 0; k < turns; k++)
-    if ((uint32_t)(shift - s.least[k]) <= (uint32_t)s.span[k]) *(uint4 *)(to + lane * 16 + k * 512) = *(const uint4 *)(results + lane * 16 + k * 512);
+  for (int k = 0; k < chunks; k++)
+    if (beyond + k * 512 < shift && (k || lane || !shift)) *(uint4 *)(to + lane * 16 + k * 512) = *(const uint4 *)(results + lane * 16 + k * 512);
   if (!u.starts && !u.last) return;
   int bytes = shift + u.columns * out, end = bytes & -16;
   if (u.starts && shift + lane * out < 16 && shift) move_one(y + lane * out, results + shift + lane * out, out);
@@ -184,10 +177,10 @@ INLINE void strip_send(const StripUnit &u, const StripSend &s, char *y, const ch
 }
 
 template <int size, int radius, int each, int kind> INLINE void stencil_strip(const StencilStripParams *p, int y_kind) {
-  constexpr int wide = size == 4 ? 1 : 2, turns = each / wide, around = (STRIP_RING - 1) * STRIP_SLOT;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, out = y_kind == KIND_FP32 ? 4 : 2, sends = size == 2 && out == 4 ? 2 : 1;
+  constexpr int wide = size == 4 ? 1 : 2, turns = each / wide, space = STRIP_SLOT(size, each), around = (STRIP_RING - 1) * space, chunks = space / 512;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, out = y_kind == KIND_FP32 ? 4 : 2, sends = max(each * out / 16, 1);
   const uint32_t mine = blockIdx.x * STRIP_WARPS + warp;
-  char *ring = walk_memory + warp * p->warp_bytes, *results = ring + STRIP_RING * STRIP_SLOT + STRIP_MORE;
+  char *ring = walk_memory + warp * p->warp_bytes, *results = ring + STRIP_RING * space + STRIP_MORE;
   for (int i = lane * 16; i < p->warp_bytes; i += 512) *(uint4 *)(ring + i) = make_uint4(0, 0, 0, 0); // lanes beyond a strip read it, too
   StripAhead ahead;
   ahead.unit = mine;
@@ -196,22 +189,22 @@ template <int size, int radius, int each, int kind> INLINE void stencil_strip(co
   wait_for_predecessor();
   __syncwarp();
 #pragma unroll 1
-  for (int i = 0; i < STRIP_RING - 1; i++) strip_fetch(p, &ahead, ring + i * STRIP_SLOT + lane * 16, size, radius);
+  for (int i = 0; i < STRIP_RING - 1; i++) strip_fetch(p, &ahead, ring + i * space + lane * 16, chunks, size, radius);
   int slot = 0, half = 0;
 #pragma unroll 1
   for (uint32_t unit = mine; unit < p->units; unit += gridDim.x * STRIP_WARPS) {
     const StripUnit u = strip_unit(p, unit);
-    const StripSend send = strip_sends(u, out);
     float sum[turns][wide][2 * radius] = {};
     uint32_t x = (uint32_t)(uintptr_t)p->x + (uint32_t)((u.row - radius) * p->x_stride + u.column - radius) * size;
     char *y = (char *)p->y + ((u.row - 2 * radius - 1) * p->y_stride + u.column) * out; // of the row before the one whose results are put
+    const int beyond = lane * 16 + (u.last ? 15 : 0) - u.columns * out;
 #pragma unroll 1
     for (int row = -radius;; row++, x += (uint32_t)p->x_stride * size) {
       copy_wait<STRIP_RING - 2>();
       __syncwarp(); // the row is there, and everybody has what was in the slot of the row before, and has put its results
-      if (row > radius) strip_send(u, send, y, results + half, sends, out);
+      if (row > radius) strip_send(u, y, results + half, beyond, sends, out);
       if (row == u.rows + radius) break;
-      strip_fetch(p, &ahead, ring + ((slot - STRIP_SLOT) & around) + lane * 16, size, radius);
+      strip_fetch(p, &ahead, ring + ((slot - space) & around) + lane * 16, chunks, size, radius);
       char *at = ring + slot + (x & 15) + radius * size;
       if (u.starts || u.last) strip_cut(u, at, size, radius);
       float done[turns][wide];
@@ -220,13 +213,13 @@ template <int size, int radius, int each, int kind> INLINE void stencil_strip(co
       y += p->y_stride * out, half = p->y_pitch - half;
       uint32_t shift = (uint32_t)(uintptr_t)y & 15;
       strip_put(results + half + shift, shift & 2, y_kind, done);
-      slot = (slot + STRIP_SLOT) & around;
+      slot = (slot + space) & around;
     }
   }
 }
 
 #define STRIP(name, size, radius, each)                                                                                 \
-  KERNEL __launch_bounds__(STENCIL_THREADS, STRIP_BLOCKS(radius)) name(const __grid_constant__ StencilStripParams p) { \
+  KERNEL __launch_bounds__(STENCIL_THREADS, STRIP_BLOCKS(radius, size, each)) name(const __grid_constant__ StencilStripParams p) { \
     if (size == 4 && p.y_kind == KIND_FP32) stencil_strip<size, radius, each, KIND_FP32>(&p, KIND_FP32);                \
     else if (size == 4) stencil_strip<size, radius, each, KIND_FP32>(&p, p.y_kind);                                     \
     else if (p.x_kind == KIND_FP16 && p.y_kind == KIND_FP16) stencil_strip<size, radius, each, KIND_FP16>(&p, KIND_FP16); \

@@ -45,23 +45,19 @@ INLINE void chunks_in(TransposeShape s, const TransposeParams *p, TransposePlace
   char *to = tile + (first + per) * pitch + row * s.size;
 #pragma unroll
   for (int k = 0; k < turns; k++) {
-    if (k * step >= high + 2 * per && k < turns - 1) continue; // cells around the rows that there are, and of the column after, are written
 #pragma unroll
     for (int j = 0; j < per; j++) move_one(to + j * pitch + k * step * s.size, v[k].b + j * s.size, s.size);
   }
 }
 
 INLINE void chunks_out(TransposeShape s, const TransposeParams *p, TransposePlace at, int slack, int low, int high, const char *tile) {
-  const int per = 16 / s.size, pitch = CHUNKS_PITCH(s.size, s.tall);
-  // Where fewer rows are left, fewer threads share a row of y.
-  int kept = min(s.tall - slack, high + per - 2) / per, lanes = kept <= 4 ? 4 : kept <= 8 ? 8 : 16;
+  const int per = 16 / s.size, pitch = CHUNKS_PITCH(s.size, s.tall), kept = (s.tall - slack) / per, lanes = kept <= 8 ? 8 : 16;
   int columns = clamp(p->n - at.j, 0, s.wide), g = threadIdx.x % lanes;
   if (g >= kept) return;
 #pragma unroll 4
   for (int j = threadIdx.x / lanes; j < columns; j += s.threads / lanes) {
     char *row = at.y + j * p->y_stride;
     int first = slack + g * per - (int)((uint32_t)(uintptr_t)row & 31) / s.size; // row of the tile
-    if (first >= high) continue;
     int place = (j + per) * pitch + first * s.size;
     Vec a, b;
     a.v = *(const uint4 *)(tile + (place & -16));

@@ -9,19 +9,17 @@ enum {
 #define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
   KERNEL_WORDS_2_2,
-  KERNEL_RING_2_2,
   KERNEL_DIRECT_2_2,
   KERNEL_DIRECT_2_4,
   KERNEL_DIRECT_4_2,
   KERNEL_DIRECT_4_4,
   KERNEL_COUNT
 };
-static const uint32_t kernel_shared[KERNEL_COUNT] = {[KERNEL_RING_2_2] = 110 << 10};
 static const char *const kernel_names[KERNEL_COUNT] = {
 #define ROPE(in, out) "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_words_2_2",  "sol_rope_ring_2_2",
-    "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2", "sol_rope_direct_4_4"};
+    "sol_rope_words_2_2", "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2",
+    "sol_rope_direct_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -245,36 +243,7 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
   p->y_unit = ops_align(a->y, (p->y_stride | places) * out, 2);
   p->neighbours = a->interleaved != 0;
   l->block = ROPE_TILE_THREADS;
-  l->kernel = KERNEL_WORDS_2_2 + (in == 4 ? 2 : 0) + (out == 4);
-  return true;
-}
-
-// The same by warps, each of which has pieces of one token or of a part of it, several on their way. False: heads are too long for it, or tokens too short.
-static bool plan_ring(const SolContext *ctx, const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  enum { SHARED = 220 << 10, WARPS = ROPE_RING_THREADS / 32, LEAST = 3 };
-  int64_t in = ops_size(a->dtype), head = a->d * in, table = (p->half * ops_size(weight_of(a)) + 45) & ~15;
-  int64_t heads = cpu_min(a->h, head < ROPE_PIECE ? ROPE_PIECE / head : 1);
-  heads = ops_ceil_div(a->h, ops_ceil_div(a->h, heads)); // pieces of a token are alike
-  int64_t piece = (heads * head + 45) & ~15, slot = piece + 2 * table + 16;
-  int64_t pieces = ops_ceil_div(a->h, heads);
-  if (heads * head < 256 || LEAST * slot + piece > SHARED / WARPS / 2 || pieces * a->t >= ELEMENTWISE_SMALL) return false;
-  p->items = (uint64_t)(pieces * a->t);
-  p->lanes = (int32_t)heads;
-  p->groups32 = elementwise_divider32((uint32_t)pieces);
-  p->turns = a->interleaved || in == 4 ? p->half : ops_ceil_div(p->half, 2);
-  p->head32 = elementwise_divider32((uint32_t)(p->turns + ops_ceil_div(a->d - rotary_of(a), 2)));
-  p->last = a->t - 1;
-  p->neighbours = a->interleaved != 0;
-  p->x_unit = (a->d | (a->interleaved ? 0 : p->half)) % 2 ? 2 : 4;
-  p->pitch = (int32_t)slot, p->cos_place = (int32_t)piece, p->sin_place = (int32_t)(piece + table);
-  p->row_place = (int32_t)(slot - 16);
-  int64_t blocks = cpu_min(ROPE_RING_BLOCKS, SHARED / (WARPS * (LEAST * slot + piece)));
-  p->ring = (int32_t)cpu_min(ROPE_RING, (SHARED / (WARPS * blocks) - piece) / slot);
-  p->warp_bytes = (int32_t)(p->ring * slot + piece);
-  l->shared = (uint32_t)(WARPS * p->warp_bytes);
-  l->block = ROPE_RING_THREADS;
-  l->kernel = KERNEL_RING_2_2;
-  l->grid[0] = (uint32_t)cpu_min(ops_ceil_div((int64_t)p->items, WARPS), blocks * ctx->sms), l->grid[1] = 1;
+  l->kernel = KERNEL_WORDS_2_2;
   return true;
 }
 
@@ -305,8 +274,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     plan_direct(a, &p, &l);
     // Single elements of 2 bytes are too little for an access: shared memory is faster, where it holds a head.
     bool single = p.per == 1 && in == 2 && out == 2;
-    bool ring = in == 2 && out == 2 && ops_has_kernel(ctx, &ops_rope, KERNEL_RING_2_2) && plan_ring(ctx, a, &p, &l);
-    if (single && !ring) plan_tile(ctx, a, &p, &l);
+    if (single) plan_tile(ctx, a, &p, &l);
   }
   return ops_launch(ctx, &ops_rope, &l, stream);
 }
@@ -351,5 +319,4 @@ const OpsDef ops_rope = {
     .slack = 4,
     OPS_CASES(shapes, bench),
     OPS_KERNELS("rope", kernel_names),
-    .shared = kernel_shared,
 };
