@@ -394,9 +394,6 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
     }                                                                                                        \
   }
 ROPE_WORDS(2, 2)
-ROPE_WORDS(2, 4)
-ROPE_WORDS(4, 2)
-ROPE_WORDS(4, 4)
 
 // Which of two 2-byte types x has matters after all loads: it is asked then. How wide an access is matters before.
 INLINE void rope_directly(int in, int out, int neighbours, int per, const RopeParams &p) {

@@ -9,9 +9,6 @@ enum {
 #define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
 #include "kernels/rope/rope.def"
   KERNEL_WORDS_2_2,
-  KERNEL_WORDS_2_4,
-  KERNEL_WORDS_4_2,
-  KERNEL_WORDS_4_4,
   KERNEL_DIRECT_2_2,
   KERNEL_DIRECT_2_4,
   KERNEL_DIRECT_4_2,
@@ -21,8 +18,8 @@ enum {
 static const char *const kernel_names[KERNEL_COUNT] = {
 #define ROPE(in, out) "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_words_2_2",  "sol_rope_words_2_4",  "sol_rope_words_4_2",  "sol_rope_words_4_4",
-    "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2", "sol_rope_direct_4_4"};
+    "sol_rope_words_2_2", "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2",
+    "sol_rope_direct_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -246,7 +243,7 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
   p->y_unit = ops_align(a->y, (p->y_stride | places) * out, 2);
   p->neighbours = a->interleaved != 0;
   l->block = ROPE_TILE_THREADS;
-  l->kernel = KERNEL_WORDS_2_2 + (in == 4 ? 2 : 0) + (out == 4);
+  l->kernel = KERNEL_WORDS_2_2;
   return true;
 }
 
