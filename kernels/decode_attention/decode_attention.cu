@@ -6,6 +6,7 @@
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "decode_attention/decode_attention_few.cuh"
 #include "decode_attention/decode_attention_latent.cuh"
+#include "decode_attention/decode_attention_own.cuh"
 #include "decode_attention/decode_attention_ring.cuh"
 #endif
 
@@ -44,8 +45,15 @@
     let_successor_start();                                                                                   \
     DecodeRing<kind, fp8, d, 1, keys, warps>::run(p);                                                        \
   }
+#define OWN(kind, fp8, d, keys, warps)                                                                       \
+  KERNEL __launch_bounds__(warps * 32, 1)                                                                    \
+      sol_decode_attention_own_##kind##_##fp8##_##d(const __grid_constant__ DecodeRingParams p) {            \
+    let_successor_start();                                                                                   \
+    DecodeOwn<kind, fp8, d, keys, warps>::run(p);                                                            \
+  }
 #else
 #define RING(...)
+#define OWN(...)
 #define FEW(kind)
 #define WIDE(kind)
 #endif

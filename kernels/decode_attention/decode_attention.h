@@ -24,6 +24,8 @@ typedef struct DecodeParams {
   int aligned, q_aligned, kind;                   // aligned: the cache, to 16 bytes
   int slots;                                      // warps that add up a head's parts: 1 or all
   float scale, soft_cap, v_scale;
+  int apart;
+  unsigned long long *stamps;
 } DecodeParams;
 
 // A CUtensorMap of five dimensions: up to 128 bytes of a head, tokens of a page, such parts of a head, heads, pages.
@@ -63,6 +65,11 @@ typedef struct DecodeRingParams {
   ((227 * 1024 - DECODE_RING_KEPT(tiles, d, warps)) / (DECODE_RING_TILE(d, keys, bytes) * (warps)))
 #define DECODE_RING_SHARED(tiles, d, keys, bytes, warps)                                                     \
   (DECODE_RING_DEPTH(tiles, d, keys, bytes, warps) * (warps)*DECODE_RING_TILE(d, keys, bytes) + DECODE_RING_KEPT(tiles, d, warps))
+// Blocks whose warps have items and rings of their own, one block an SM: places of a warp's ring, with a barrier and a word each, beside the sequences' parts.
+#define DECODE_OWN_DEPTH(d, keys, bytes, warps)                                                              \
+  ((227 * 1024 - (DECODE_SEQUENCES + 16) * 4) / (((keys) * (d) * (bytes) + 12) * (warps)))
+#define DECODE_OWN_SHARED(d, keys, bytes, warps)                                                             \
+  (DECODE_OWN_DEPTH(d, keys, bytes, warps) * (warps) * ((keys) * (d) * (bytes) + 12) + (DECODE_SEQUENCES + 16) * 4)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

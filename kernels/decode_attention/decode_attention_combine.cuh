@@ -79,7 +79,9 @@ template <int V> struct DecodeCombine {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, alone = p.slots == 1;
     int64_t row = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * (alone ? SLOTS : 1) + (alone ? warp : 0); // a head of a sequence
     if (row >= (int64_t)p.batch * p.heads) return;
+    stamp(p, 9);
     wait_for_predecessor();
+    stamp(p, 10);
     int b = (int)(row / p.heads);
     float most, weight = 0, all[EACH] = {};
     if (alone) {
@@ -102,6 +104,7 @@ template <int V> struct DecodeCombine {
       }
     }
     store(p, all, row, b, most, weight);
+    stamp(p, 11);
   }
 };
 #endif

@@ -6,6 +6,13 @@
 #include "attention/attention_parts.cuh"
 #include "decode_attention/decode_attention.h"
 
+INLINE void stamp(const DecodeParams &p, int n) {
+  if (!p.stamps || threadIdx.x % 32) return;
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)::"memory");
+  p.stamps[(blockIdx.x * 8 + threadIdx.x / 32) * 16 + n] = t;
+}
+
 typedef struct DecodeItem {
   int64_t index, left;          // left: items of the same tile of heads from it on
   int b, part, parts, kv, tile; // tile: of heads
@@ -17,7 +24,7 @@ typedef struct DecodeItem {
 typedef struct DecodePlan {
   const int *before; // parts of the sequences before each; in shared memory
   int first, count;  // sequences
-  int64_t per_tile, begin, end;
+  int64_t per_tile, begin, end, step;
 } DecodePlan;
 
 INLINE int decode_seen_from(const DecodeParams &p, int length) {
@@ -80,7 +87,7 @@ INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
 }
 
 template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first) {
-  DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
+  DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0, 1};
   x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count) * p.kv_heads;
   x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
   return x;
@@ -116,8 +123,8 @@ INLINE void decode_advance(const DecodeParams &p, DecodeItem *item) {
 
 // To the next item, which is there unless index is the plan's end then.
 INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
-  if (++item->index >= x.end) return;
-  if (--item->left == 0) *item = decode_find(x, p, item->index);
+  if ((item->index += x.step) >= x.end) return;
+  if (x.step > 1 || --item->left == 0) *item = decode_find(x, p, item->index);
   else decode_advance(p, item);
 }
 

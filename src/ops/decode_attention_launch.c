@@ -11,6 +11,7 @@ const char *const decode_kernels[DECODE_KERNELS] = {
 #define FEW(kind)                           "sol_decode_attention_few_" #kind,
 #define WIDE(kind)                          "sol_decode_attention_wide_" #kind,
 #define RING(kind, fp8, d, keys, warps)     "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
+#define OWN(kind, fp8, d, keys, warps)      "sol_decode_attention_own_" #kind "_" #fp8 "_" #d,
 #define COMBINE(v)                          "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -23,6 +24,7 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 #define FEW(kind)                                               DECODE_FEW_SHARED,
 #define WIDE(kind)                                              DECODE_WIDE_SHARED,
 #define RING(kind, fp8, d, keys, warps)                         DECODE_RING_SHARED(1, d, keys, 2 - (fp8), warps),
+#define OWN(kind, fp8, d, keys, warps)                          DECODE_OWN_SHARED(d, keys, 2 - (fp8), warps),
 #define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -31,7 +33,7 @@ typedef struct Variant {
   int kind, fp8; // kind 0: adds up the parts
   int64_t d, v_dim;
   int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
-  enum { WARPS_TOGETHER, WITH_RINGS, WARPS_ALONE } how;
+  enum { WARPS_TOGETHER, WITH_RINGS, WARPS_ALONE, OWN_RINGS } how;
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
@@ -47,7 +49,8 @@ static const Variant variants[DECODE_KERNELS] = {
   {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, WARPS_TOGETHER}, // d 0: not by shape alone
 #define RING(kind, fp8, d, keys, warps)                                                                      \
   {kind, fp8, d, d, 8, ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), WITH_RINGS},
-#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, WARPS_TOGETHER},
+#define OWN(kind, fp8, d, keys, warps) {kind, fp8, d, d, 8, (warps)*32, 1, keys, OWN_RINGS},
+#define COMBINE(v)                     {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, WARPS_TOGETHER},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -58,6 +61,22 @@ static bool can_ring(SolContext *ctx, const SolDecodeAttention *a) {
   int64_t most = decode_cache_type(a) == SOL_FP8 ? 1 : 8;
   return a->d == 128 && a->heads / a->kv_heads <= most &&
          ops_has_kernel(ctx, &ops_decode_attention, DECODE_RING_2_0_128) && a->pages > 0 &&
+         (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
+         (uintptr_t)a->v_cache % 16 == 0 &&
+         (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
+}
+
+#include <stdlib.h>
+static int64_t knob(const char *name, int64_t otherwise) {
+  const char *x = getenv(name);
+  return x ? atoll(x) : otherwise;
+}
+static bool own_shape(const SolDecodeAttention *a) {
+  return knob("SOL_OWN", 1) && a->d <= 256 && a->heads / a->kv_heads <= 8;
+}
+static bool can_own(SolContext *ctx, const SolDecodeAttention *a) {
+  int64_t row = a->d * ops_size(decode_cache_type(a));
+  return own_shape(a) && ops_has_kernel(ctx, &ops_decode_attention, DECODE_OWN_2_0_128) && a->pages > 0 &&
          (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
          (uintptr_t)a->v_cache % 16 == 0 &&
          (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
@@ -77,7 +96,10 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
       few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
     return a->heads / a->kv_heads <= DECODE_ROWS && (uintptr_t)a->k_cache % 16 == 0 ? few : wide;
-  int how = can_ring(ctx, a) ? WITH_RINGS : is_alone(a) ? WARPS_ALONE : WARPS_TOGETHER;
+  int how = can_own(ctx, a)    ? OWN_RINGS
+            : can_ring(ctx, a) ? WITH_RINGS
+            : is_alone(a)      ? WARPS_ALONE
+                               : WARPS_TOGETHER;
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
     if ((int)v->how != how || v->kind != kind || v->fp8 != fp8 || v->d != a->d ||
@@ -103,7 +125,7 @@ typedef struct Lengths {
 } Lengths;
 
 static int64_t tokens_of(int64_t bytes, int64_t row) {
-  int64_t tokens = 128;
+  int64_t tokens = 32;
   while (tokens * row < bytes) tokens *= 2;
   return tokens;
 }
@@ -123,6 +145,12 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
+  }
+  if (own_shape(a)) {
+    int64_t bytes = knob("SOL_RATIO", 32) * group * a->v_dim * 4, low = knob("SOL_BYTES", 1 << 16),
+            tokens = tokens_of(bytes < low ? low : bytes, row);
+    return (Lengths){tokens * knob("SOL_WHOLE", 2), tokens, tokens_of(knob("SOL_MOST", 1 << 18), row),
+                     DECODE_ALONE_PARTS};
   }
   if (is_alone(a)) {
     int64_t bytes = 128 * a->v_dim * 4,
@@ -194,7 +222,12 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
                         .many = (int)lengths.many,
                         .parts = (int)parts,
                         .step = v->step,
-                        .hint = (int)(DECODE_HINT / row_bytes(a)),
+                        .hint = (int)(knob("SOL_HINT", DECODE_HINT) / row_bytes(a)),
+                        .apart = (int)knob("SOL_APART", 0),
+                        .stamps = knob("SOL_STAMP", 0)
+                                      ? (unsigned long long *)(void *)((char *)a->workspace +
+                                                                       (decode_workspace(a) + 15) / 16 * 16)
+                                      : NULL,
                         .aligned = aligned,
                         .q_aligned = q_aligned,
                         .slots = parts > DECODE_SLOTS ? DECODE_SLOTS : 1,
@@ -246,10 +279,10 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  if (v->how == WARPS_ALONE) items = ops_ceil_div(items, v->threads / 32);
+  if (v->how == WARPS_ALONE || v->how == OWN_RINGS) items = ops_ceil_div(items, v->threads / 32);
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
   DecodeRingParams ring = {.all = p};
-  if (v->how == WITH_RINGS) {
+  if (v->how == WITH_RINGS || v->how == OWN_RINGS) {
     status = make_map(ctx, &a, a.k_cache, &ring.k);
     if (!status) status = make_map(ctx, &a, a.v_cache, &ring.v);
     if (status) return status;
