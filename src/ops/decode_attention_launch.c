@@ -147,8 +147,8 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
     return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
   }
   if (own_shape(a)) {
-    int64_t bytes = knob("SOL_RATIO", 32) * group * a->v_dim * 4, low = knob("SOL_BYTES", 1 << 16),
-            tokens = tokens_of(bytes < low ? low : bytes, row);
+    int64_t bytes = knob("SOL_RATIO", 32) * group * a->v_dim * 4, few = knob("SOL_BYTES", 1 << 16),
+            tokens = tokens_of(bytes < few ? few : bytes, row);
     return (Lengths){tokens * knob("SOL_WHOLE", 2), tokens, tokens_of(knob("SOL_MOST", 1 << 18), row),
                      DECODE_ALONE_PARTS};
   }
