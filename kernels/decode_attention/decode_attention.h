@@ -65,9 +65,10 @@ typedef struct DecodeRingParams {
   ((227 * 1024 - DECODE_RING_KEPT(tiles, d, warps)) / (DECODE_RING_TILE(d, keys, bytes) * (warps)))
 #define DECODE_RING_SHARED(tiles, d, keys, bytes, warps)                                                     \
   (DECODE_RING_DEPTH(tiles, d, keys, bytes, warps) * (warps)*DECODE_RING_TILE(d, keys, bytes) + DECODE_RING_KEPT(tiles, d, warps))
-// Blocks whose warps have items and rings of their own, one block an SM: places of a warp's ring, with a barrier and a word each, beside the sequences' parts.
+// Blocks whose warps have items and rings of their own, one block an SM: places of a warp's ring, with a barrier and a word each, beside the
+// sequences' parts. The rest is for blocks of the kernel that adds up the parts, so that they are there before this one's end.
 #define DECODE_OWN_DEPTH(d, keys, bytes, warps)                                                              \
-  ((227 * 1024 - (DECODE_SEQUENCES + 16) * 4) / (((keys) * (d) * (bytes) + 12) * (warps)))
+  ((204 * 1024 - (DECODE_SEQUENCES + 16) * 4) / (((keys) * (d) * (bytes) + 12) * (warps)))
 #define DECODE_OWN_SHARED(d, keys, bytes, warps)                                                             \
   (DECODE_OWN_DEPTH(d, keys, bytes, warps) * (warps) * ((keys) * (d) * (bytes) + 12) + (DECODE_SEQUENCES + 16) * 4)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
