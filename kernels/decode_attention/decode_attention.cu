@@ -37,7 +37,11 @@
 #define LATENT(kind, fp8) LATENT_##fp8(kind)
 #define MANY(kind, fp8)   MANY_##fp8(kind)
 #if __CUDA_ARCH_FEAT_SM90_ALL
-#define FEW(kind)  DECODE(few_##kind, 256, 1, DecodeFew<kind>)
+#define FEW(kind)                                                                                            \
+  KERNEL __launch_bounds__(256, 1) sol_decode_attention_few_##kind(const __grid_constant__ DecodeRingParams p) { \
+    let_successor_start();                                                                                   \
+    DecodeFew<kind>::run(p);                                                                                 \
+  }
 #define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
 #define RING(kind, fp8, d, keys, warps)                                                                      \
   KERNEL __launch_bounds__((warps + DECODE_RING_COPIES) * 32, 1)                                             \

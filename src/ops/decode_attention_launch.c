@@ -44,7 +44,7 @@ static const Variant variants[DECODE_KERNELS] = {
 #define MANY(kind, fp8)                                                                                      \
   {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS,         \
    1,    64,  WARPS_TOGETHER},
-#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, WARPS_TOGETHER},
+#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, WITH_RINGS},
 #define WIDE(kind)                                                                                           \
   {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, WARPS_TOGETHER}, // d 0: not by shape alone
 #define RING(kind, fp8, d, keys, warps)                                                                      \
@@ -74,9 +74,10 @@ static int64_t knob(const char *name, int64_t otherwise) {
 static bool own_shape(const SolDecodeAttention *a) {
   return knob("SOL_OWN", 1) && a->d <= 256 && a->heads / a->kv_heads <= 8;
 }
-static bool can_own(SolContext *ctx, const SolDecodeAttention *a) {
+// Whether tensor copies of 16 tokens are for it: aligned, none lies in two pages, and strides have 40 bits.
+static bool has_boxes(SolContext *ctx, const SolDecodeAttention *a) {
   int64_t row = a->d * ops_size(decode_cache_type(a));
-  return own_shape(a) && ops_has_kernel(ctx, &ops_decode_attention, DECODE_OWN_2_0_128) && a->pages > 0 &&
+  return ops_has_kernel(ctx, &ops_decode_attention, DECODE_OWN_2_0_128) && a->pages > 0 &&
          (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
          (uintptr_t)a->v_cache % 16 == 0 &&
          (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
@@ -95,8 +96,8 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
   int wide = kind == KIND_FP16 ? DECODE_WIDE_1 : DECODE_WIDE_2,
       few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
-    return a->heads / a->kv_heads <= DECODE_ROWS && (uintptr_t)a->k_cache % 16 == 0 ? few : wide;
-  int how = can_own(ctx, a)    ? OWN_RINGS
+    return a->heads / a->kv_heads <= DECODE_ROWS && has_boxes(ctx, a) ? few : wide;
+  int how = own_shape(a) && has_boxes(ctx, a) ? OWN_RINGS
             : can_ring(ctx, a) ? WITH_RINGS
             : is_alone(a)      ? WARPS_ALONE
                                : WARPS_TOGETHER;
@@ -284,7 +285,7 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   DecodeRingParams ring = {.all = p};
   if (v->how == WITH_RINGS || v->how == OWN_RINGS) {
     status = make_map(ctx, &a, a.k_cache, &ring.k);
-    if (!status) status = make_map(ctx, &a, a.v_cache, &ring.v);
+    if (!status && a.v_cache) status = make_map(ctx, &a, a.v_cache, &ring.v);
     if (status) return status;
     l.params = &ring, l.bytes = sizeof ring, l.one_param = true;
   }
