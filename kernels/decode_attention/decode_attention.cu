@@ -61,5 +61,5 @@
 #define FEW(kind)
 #define WIDE(kind)
 #endif
-#define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 128 ? 2 : 4, DecodeCombine<v>)
+#define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 64 ? 2 : 4, DecodeCombine<v>)
 #include "decode_attention/decode_attention.def"

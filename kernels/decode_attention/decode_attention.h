@@ -67,10 +67,12 @@ typedef struct DecodeRingParams {
   (DECODE_RING_DEPTH(tiles, d, keys, bytes, warps) * (warps)*DECODE_RING_TILE(d, keys, bytes) + DECODE_RING_KEPT(tiles, d, warps))
 // Blocks whose warps have items and rings of their own, one block an SM: places of a warp's ring, with a barrier and a word each, beside the
 // sequences' parts. The rest is for blocks of the kernel that adds up the parts, so that they are there before this one's end.
+#define DECODE_OWN_ITEMS 16 // of a warp
+#define DECODE_OWN_KEPT(warps) ((warps) * DECODE_OWN_ITEMS * 48 + (DECODE_SEQUENCES * 2 + 20) * 4)
 #define DECODE_OWN_DEPTH(d, keys, bytes, warps)                                                              \
-  ((204 * 1024 - (DECODE_SEQUENCES + 16) * 4) / (((keys) * (d) * (bytes) + 12) * (warps)))
+  ((210 * 1024 - DECODE_OWN_KEPT(warps)) / (((keys) * (d) * (bytes) + 12) * (warps)))
 #define DECODE_OWN_SHARED(d, keys, bytes, warps)                                                             \
-  (DECODE_OWN_DEPTH(d, keys, bytes, warps) * (warps) * ((keys) * (d) * (bytes) + 12) + (DECODE_SEQUENCES + 16) * 4)
+  (DECODE_OWN_DEPTH(d, keys, bytes, warps) * (warps) * ((keys) * (d) * (bytes) + 12) + DECODE_OWN_KEPT(warps))
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

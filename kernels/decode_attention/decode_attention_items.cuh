@@ -24,7 +24,7 @@ typedef struct DecodeItem {
 typedef struct DecodePlan {
   const int *before; // parts of the sequences before each; in shared memory
   int first, count;  // sequences
-  int64_t per_tile, begin, end, step;
+  int64_t per_tile, begin, end;
 } DecodePlan;
 
 INLINE int decode_seen_from(const DecodeParams &p, int length) {
@@ -48,8 +48,8 @@ INLINE int decode_parts(const DecodeParams &p, int length) {
 }
 
 // Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES of them, after which there is
-// room for the warps' sums. The first THREADS of the block count. Returns the sum of all.
-template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count) {
+// room for the warps' sums. The first THREADS of the block count. Returns the sum of all. lengths: or NULL; the sequences'.
+template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count, int *lengths) {
   enum { EACH = DECODE_SEQUENCES / THREADS };
   bool counts = threadIdx.x < THREADS;
   int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES;
@@ -57,7 +57,10 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
   for (int i = 0; i < EACH; i++) {
     int b = threadIdx.x * EACH + i;
     mine[i] = sum;
-    sum += counts && b < count ? decode_parts(p, decode_length(p, first + b)) : 0;
+    if (!counts || b >= count) continue;
+    int length = decode_length(p, first + b);
+    if (lengths) lengths[b] = length;
+    sum += decode_parts(p, length);
   }
   int at = sum;
 #pragma unroll
@@ -86,14 +89,15 @@ INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
   item->to = min(item->key + part, item->length);
 }
 
-template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first) {
-  DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0, 1};
-  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count) * p.kv_heads;
+template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first, int *lengths = 0) {
+  DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
+  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count, lengths) * p.kv_heads;
   x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
   return x;
 }
 
-INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index) {
+// lengths: or NULL; in shared memory.
+INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index, const int *lengths = 0) {
   DecodeItem item;
   uint64_t tile, in_tile, at, kv;
   split(index, x.per_tile, &tile, &in_tile);
@@ -106,7 +110,7 @@ INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_
   }
   item.index = index, item.left = x.per_tile - in_tile, item.kv = (int)kv, item.tile = (int)tile;
   item.b = x.first + low, item.part = (int)at - x.before[low];
-  item.length = decode_length(p, item.b), item.parts = decode_parts(p, item.length);
+  item.length = lengths ? lengths[low] : decode_length(p, item.b), item.parts = decode_parts(p, item.length);
   decode_start_part(p, &item);
   return item;
 }
@@ -123,8 +127,8 @@ INLINE void decode_advance(const DecodeParams &p, DecodeItem *item) {
 
 // To the next item, which is there unless index is the plan's end then.
 INLINE void decode_next(const DecodePlan &x, const DecodeParams &p, DecodeItem *item) {
-  if ((item->index += x.step) >= x.end) return;
-  if (x.step > 1 || --item->left == 0) *item = decode_find(x, p, item->index);
+  if (++item->index >= x.end) return;
+  if (--item->left == 0) *item = decode_find(x, p, item->index);
   else decode_advance(p, item);
 }
 

@@ -20,37 +20,58 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
   struct Shared {
     uint8_t place[WARPS][DEPTH][GROUPS][BOX];
     uint64_t full[WARPS][DEPTH];
-    uint16_t there[WARPS][DEPTH][2]; // of the tiles that are looked up, a bit for each token
-    int before[DECODE_SEQUENCES + 16];
+    DecodeItem items[WARPS][DECODE_OWN_ITEMS]; // that are looked up, and not done
+    uint16_t there[WARPS][DEPTH][2];           // of the tiles that are looked up, a bit for each token
+    int taken, lengths[DECODE_SEQUENCES], before[DECODE_SEQUENCES + 16];
   };
 
   // ---- copies ----
 
-  // What comes next: copy `at` of `batch`, and the batch after it, whose pages' numbers are on their way.
+  // What comes next: copy `at` of `batch`, and the batch after it, whose pages' numbers are on their way; `ahead`, unless it is the plan's
+  // end, is the item after that, from where it is.
   struct Feed {
     DecodeItem ahead;
     Batch batch, next;
     int at;
     bool more, ended; // more: there is a next batch
-    uint32_t tiles;
+    uint32_t tiles, items;
   };
 
-  static __device__ __forceinline__ void look_further(const DecodePlan &plan, const DecodeParams &p, Feed *f) {
-    f->batch = f->next, f->at = 0;
-    f->more = f->ahead.index < plan.end;
-    if (f->more) f->next = Ring::look_up(plan, p, &f->ahead);
+  // The block's next item, which may be another warp's as well: at any time the warps have neighbouring heads, whose rows lie side by side.
+  static __device__ __forceinline__ void take_item(Shared *s, const DecodePlan &plan, const DecodeParams &p, Feed *f) {
+    int lane = threadIdx.x % 32, taken = 0;
+    if (lane == 0) taken = atomicAdd(&s->taken, 1);
+    f->ahead.index = plan.begin + __shfl_sync(~0u, taken, 0);
+    if (f->ahead.index >= plan.end) return;
+    f->ahead = decode_find(plan, p, f->ahead.index, s->lengths);
+    if (lane == 0) s->items[threadIdx.x / 32][f->items % DECODE_OWN_ITEMS] = f->ahead;
+    f->items++;
   }
 
-  // To the next tile. Some items have none.
+  // Up to 32 copies from where the item is, one a lane; an empty item has one, of nothing.
+  static __device__ __forceinline__ void look_up(Shared *s, const DecodePlan &plan, const DecodeParams &p, Feed *f) {
+    DecodeItem &item = f->ahead;
+    f->more = item.index < plan.end;
+    if (!f->more) return;
+    int first = item.key & -16, from = first + threadIdx.x % 32 * 16;
+    uint32_t after = item.to - from >= 16 ? 0xffff : (1u << max(item.to - from, 0)) - 1;
+    f->next.place = decode_look_up(plan, p, item, from, true);
+    f->next.there = from < item.key ? after & ~0u << (item.key - from) : after;
+    f->next.copies = max(min((item.to - first + 15) / 16, 32), 1);
+    item.key = first + 32 * 16;
+    if (item.key >= item.to) take_item(s, plan, p, f);
+  }
+
+  // To the next tile.
   static __device__ __forceinline__ void next_tile(Shared *s, const DecodePlan &plan, const DecodeParams &p, Feed *f) {
     int lane = threadIdx.x % 32;
     f->at += GROUPS;
-#pragma unroll 1
-    while (f->at >= f->batch.copies && !f->ended) {
-      if (f->more) look_further(plan, p, f);
-      else f->ended = true;
+    if (f->at >= f->batch.copies) {
+      f->ended = !f->more;
+      if (f->ended) return;
+      f->batch = f->next, f->at = 0;
+      look_up(s, plan, p, f);
     }
-    if (f->ended) return;
     bool good = f->batch.place.there && (unsigned)f->batch.place.page < (unsigned)p.pages;
     if (lane / GROUPS == f->at / GROUPS) s->there[threadIdx.x / 32][f->tiles % DEPTH][lane % GROUPS] = good ? (uint16_t)f->batch.there : 0;
     f->tiles++;
@@ -114,29 +135,53 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
     }
   };
 
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeRingParams &p, Turn &turn) {
-    int warp = threadIdx.x / 32;
-    stamp(p.all, 3);
-    ScoreUnit u = score_unit(p.all.scale, p.all.soft_cap);
-    DecodeItem now = decode_find(plan, p.all, plan.begin);
-    Feed f = {now, {}, {}, 0, true, false, 0};
-    f.next = Ring::look_up(plan, p.all, &f.ahead);
-    Turn to = turn;
+  // The block's items of some sequences, and the warp's first.
+  static __device__ __forceinline__ DecodePlan prepare(Shared *s, const DecodeParams &p, int first, Feed *f) {
+    if (threadIdx.x == 0) s->taken = 0;
+    DecodePlan plan = decode_plan<THREADS>(s->before, p, first, s->lengths);
+    f->batch.copies = f->at = 0, f->ended = false, f->tiles = f->items = 0;
+    take_item(s, plan, p, f);
+    look_up(s, plan, p, f);
+    return plan;
+  }
+
+  // Starts to fill the ring. Returns the places that are.
+  static __device__ __forceinline__ int fill(Shared *s, const DecodePlan &plan, const DecodeRingParams &p, Feed *f, Turn to) {
+    int i = 0;
 #pragma unroll 1
-    for (int i = 0; i < DEPTH; i++, to.next()) {
-      if (i % 2 == 0) next_tile(s, plan, p.all, &f);
-      copy(s, p, f, i % 2 ? &p.v : &p.k, to.place);
+    for (; i < DEPTH; i++, to.next()) {
+      if (i % 2 == 0) next_tile(s, plan, p.all, f);
+      if (f->ended) break;
+      copy(s, p, *f, i % 2 ? &p.v : &p.k, to.place);
     }
+    return i;
+  }
+
+  // Where in the table the lane's page of an item's first copies is.
+  static __device__ __forceinline__ int64_t page_index(const DecodeParams &p, const DecodeItem &item) {
+    unsigned key = (unsigned)(item.key & -16) + threadIdx.x % 32 * 16;
+    return (int64_t)item.b * p.table_pages + (p.page_shift >= 0 ? key >> p.page_shift : key / (unsigned)p.page_size);
+  }
+
+  // Whether what was read of memory before the predecessor's end, which may have written it, is the same now: lengths and `page`, of the table.
+  static __device__ __forceinline__ bool same_as_before(Shared *s, const DecodePlan &plan, const DecodeParams &p, const DecodePlace &page, const int32_t *at) {
+    bool same = !p.table || !page.there || __ldcg(at) == page.page;
+    for (int i = threadIdx.x; i < plan.count; i += THREADS) same &= decode_length(p, plan.first + i) == s->lengths[i];
+    return __syncthreads_and(same);
+  }
+
+  static __device__ __forceinline__ void attend_items(Shared *s, const DecodePlan &plan, const DecodeRingParams &p, Feed *f, Turn &turn) {
+    int warp = threadIdx.x / 32;
+    ScoreUnit u = score_unit(p.all.scale, p.all.soft_cap);
     uint32_t tiles = 0;
     Queries q;
-    stamp(p.all, 4);
-    Ring::load_queries(q, p.all, now);
-    while (now.index < plan.end) {
-      DecodeItem next = now;
-      decode_next(plan, p.all, &next);
+    __syncwarp();
+    if (f->items) Ring::load_queries(q, p.all, s->items[warp][0]);
+    for (uint32_t count = 0; count < f->items; count++) {
+      int key = s->items[warp][count % DECODE_OWN_ITEMS].key & -16, to = s->items[warp][count % DECODE_OWN_ITEMS].to;
       State x;
       Base::start(&x);
-      for (int key = now.key & -16; key < now.to; key += KEYS, tiles++) {
+      do {
         Scores scores;
         barrier_wait(&s->full[warp][turn.place], turn.parity);
         if (tiles == 0) stamp(p.all, 5);
@@ -144,54 +189,33 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
         uint32_t there = s->there[warp][tiles % DEPTH][0];
         if (GROUPS == 2) there |= (uint32_t)s->there[warp][tiles % DEPTH][1] << 16;
         if (!(there & 0xffff) || (GROUPS == 2 && !(there >> 16))) clear_others(s->place[warp][turn.place][0], there); // not copied
-        if (p.all.apart & 2) {
-#pragma unroll
-          for (int i = 0; i < GROUPS * 4; i++) scores[0][i / 4][i % 4] = 0;
-        } else Ring::multiply_keys(scores, q, shared_address(s->place[warp][turn.place]));
+        Ring::multiply_keys(scores, q, shared_address(s->place[warp][turn.place]));
         __syncwarp();
-        if (DEPTH % 2 == 0) next_tile(s, plan, p.all, &f);
-        copy(s, p, f, DEPTH % 2 ? &p.v : &p.k, turn.place);
+        if (DEPTH % 2 == 0) next_tile(s, plan, p.all, f);
+        copy(s, p, *f, DEPTH % 2 ? &p.v : &p.k, turn.place);
         turn.next();
-        if (!(p.all.apart & 2)) {
         Base::in_units(scores, u, there);
         Base::weigh(scores, &x);
-        }
         barrier_wait(&s->full[warp][turn.place], turn.parity);
         if (there != ALL) clear_others(s->place[warp][turn.place][0], there);
-        if (!(p.all.apart & 2)) Ring::add_values(&x, scores, shared_address(s->place[warp][turn.place]));
+        Ring::add_values(&x, scores, shared_address(s->place[warp][turn.place]));
         __syncwarp();
-        if (DEPTH % 2) next_tile(s, plan, p.all, &f);
-        copy(s, p, f, DEPTH % 2 ? &p.k : &p.v, turn.place);
+        if (DEPTH % 2) next_tile(s, plan, p.all, f);
+        copy(s, p, *f, DEPTH % 2 ? &p.k : &p.v, turn.place);
         turn.next();
-      }
-      if (next.index < plan.end) Ring::load_queries(q, p.all, next);
+        key += KEYS, tiles++;
+      } while (key < to);
+      __syncwarp();
+      if (count + 1 < f->items) Ring::load_queries(q, p.all, s->items[warp][(count + 1) % DECODE_OWN_ITEMS]);
       stamp(p.all, 7);
-      store(p.all, x, now);
+      store(p.all, x, s->items[warp][count % DECODE_OWN_ITEMS]);
       stamp(p.all, 8);
-      now = next;
+      __syncwarp(); // the item was read
     }
   }
 
-  // While the predecessor still runs each warp's first tokens are brought to L2, as decode_hint's.
-  static __device__ __forceinline__ void hint(const DecodePlan &plan, const DecodeParams &p) {
-    if (!p.hint || plan.begin >= plan.end) return;
-    DecodeItem item = decode_find(plan, p, plan.begin);
-    for (int i = threadIdx.x % 32; i < p.hint / WARPS; i += 32) {
-      uint32_t row = decode_row(p, decode_look_up(plan, p, item, item.key + i, true));
-      if (row == ~0u) continue;
-      prefetch_row((const char *)p.k_cache + (int64_t)row * ROW, ROW);
-      prefetch_row((const char *)p.v_cache + (int64_t)row * ROW, ROW);
-    }
-  }
-
-  static __device__ __forceinline__ DecodePlan plan_of_warp(Shared *s, const DecodeParams &p, int first) {
-    DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
-    int64_t all = plan.per_tile * p.tiles, worker = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, workers = (int64_t)gridDim.x * WARPS;
-    plan.begin = all * worker / workers, plan.end = all * (worker + 1) / workers;
-    if (p.apart & 1) plan.begin = worker, plan.end = all, plan.step = workers;
-    return plan;
-  }
-
+  // While the predecessor still runs the block looks up its first tokens, and copies them as soon as it has ended; what was read before is
+  // compared then, while they are on their way. Where it was written meanwhile all begins again.
   static __device__ __forceinline__ void run(const DecodeRingParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
@@ -199,16 +223,29 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
     for (int i = threadIdx.x; i < WARPS * DEPTH; i += THREADS) barrier_init(&s->full[0][0] + i, GROUPS);
     barrier_init_done();
     stamp(p.all, 0);
-    if (p.all.hint) hint(plan_of_warp(s, p.all, 0), p.all);
-    stamp(p.all, 1);
-    wait_for_predecessor();
-    stamp(p.all, 2);
+    bool early = p.all.hint;
+    if (!early) wait_for_predecessor();
     Turn turn = {0, 0};
-    for (int first = 0; first < p.all.batch; first += DECODE_SEQUENCES) {
+    Feed f;
+    for (int first = 0; first < p.all.batch;) {
       __syncthreads();
-      DecodePlan plan = plan_of_warp(s, p.all, first);
-      if (plan.begin < plan.end) run_items(s, plan, p, turn);
-      __syncthreads();
+      DecodePlan plan = prepare(s, p.all, first, &f);
+      DecodePlace page = f.next.place;
+      __syncwarp();
+      const int32_t *at = page.there ? p.all.table + page_index(p.all, s->items[threadIdx.x / 32][0]) : 0;
+      stamp(p.all, 1);
+      if (early) wait_for_predecessor();
+      stamp(p.all, 2);
+      int filled = fill(s, plan, p, &f, turn);
+      stamp(p.all, 4);
+      if (early && !same_as_before(s, plan, p.all, page, at)) {
+        for (int i = 0; i < filled; i++, turn.next()) barrier_wait(&s->full[threadIdx.x / 32][turn.place], turn.parity);
+        early = false;
+        continue;
+      }
+      early = false;
+      attend_items(s, plan, p, &f, turn);
+      first += DECODE_SEQUENCES;
     }
   }
 };
