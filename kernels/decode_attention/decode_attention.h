@@ -24,8 +24,6 @@ typedef struct DecodeParams {
   int aligned, q_aligned, kind;                   // aligned: the cache, to 16 bytes
   int slots;                                      // warps that add up a head's parts: 1 or all
   float scale, soft_cap, v_scale;
-  int apart;
-  unsigned long long *stamps;
 } DecodeParams;
 
 // A CUtensorMap of five dimensions: up to 128 bytes of a head, tokens of a page, such parts of a head, heads, pages.

@@ -55,7 +55,7 @@ template <int V> struct DecodeCombine {
   static __device__ __forceinline__ float sum_parts(const DecodeParams &p, float (&sum)[EACH], float &weight, int64_t row, int b, int slot) {
     enum { ROUND = COUNT * STEP < 32 ? 32 : COUNT * STEP, MINE = ROUND / 32 };
     static_assert(ROUND % (COUNT * STEP) == 0 && ROUND % 32 == 0, "whole rounds");
-    int lane = threadIdx.x % 32, length = decode_length(p, b);
+    int length = decode_length(p, b);
     int64_t first = row * p.parts;
     float x[COUNT][EACH], of_lane[MINE], by[MINE];
     load_weights(p, of_lane, by, first, 0);
@@ -95,9 +95,7 @@ template <int V> struct DecodeCombine {
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, alone = p.slots == 1;
     int64_t row = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * (alone ? SLOTS : 1) + (alone ? warp : 0); // a head of a sequence
     if (row >= (int64_t)p.batch * p.heads) return;
-    stamp(p, 9);
     wait_for_predecessor();
-    stamp(p, 10);
     int b = (int)(row / p.heads);
     float most, weight = 0, all[EACH] = {};
     if (alone) {
@@ -120,7 +118,6 @@ template <int V> struct DecodeCombine {
       }
     }
     store(p, all, row, b, most, weight);
-    stamp(p, 11);
   }
 };
 #endif

@@ -6,13 +6,6 @@
 #include "attention/attention_parts.cuh"
 #include "decode_attention/decode_attention.h"
 
-INLINE void stamp(const DecodeParams &p, int n) {
-  if (!p.stamps || threadIdx.x % 32) return;
-  unsigned long long t;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)::"memory");
-  p.stamps[(blockIdx.x * 8 + threadIdx.x / 32) * 16 + n] = t;
-}
-
 typedef struct DecodeItem {
   int64_t index, left;          // left: items of the same tile of heads from it on
   int b, part, parts, kv, tile; // tile: of heads

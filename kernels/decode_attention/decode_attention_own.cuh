@@ -139,7 +139,7 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
   static __device__ __forceinline__ DecodePlan prepare(Shared *s, const DecodeParams &p, int first, Feed *f) {
     if (threadIdx.x == 0) s->taken = 0;
     DecodePlan plan = decode_plan<THREADS>(s->before, p, first, s->lengths);
-    f->batch.copies = f->at = 0, f->ended = false, f->tiles = f->items = 0;
+    f->batch.copies = f->at = 0, f->ended = f->next.place.there = false, f->tiles = f->items = 0;
     take_item(s, plan, p, f);
     look_up(s, plan, p, f);
     return plan;
@@ -184,8 +184,6 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
       do {
         Scores scores;
         barrier_wait(&s->full[warp][turn.place], turn.parity);
-        if (tiles == 0) stamp(p.all, 5);
-        if (tiles == 4) stamp(p.all, 6);
         uint32_t there = s->there[warp][tiles % DEPTH][0];
         if (GROUPS == 2) there |= (uint32_t)s->there[warp][tiles % DEPTH][1] << 16;
         if (!(there & 0xffff) || (GROUPS == 2 && !(there >> 16))) clear_others(s->place[warp][turn.place][0], there); // not copied
@@ -207,9 +205,7 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
       } while (key < to);
       __syncwarp();
       if (count + 1 < f->items) Ring::load_queries(q, p.all, s->items[warp][(count + 1) % DECODE_OWN_ITEMS]);
-      stamp(p.all, 7);
       store(p.all, x, s->items[warp][count % DECODE_OWN_ITEMS]);
-      stamp(p.all, 8);
       __syncwarp(); // the item was read
     }
   }
@@ -222,9 +218,7 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
     static_assert(sizeof(Shared) <= DECODE_OWN_SHARED(D, KEYS, Base::BYTES, WARPS), "as the launcher has it");
     for (int i = threadIdx.x; i < WARPS * DEPTH; i += THREADS) barrier_init(&s->full[0][0] + i, GROUPS);
     barrier_init_done();
-    stamp(p.all, 0);
-    bool early = p.all.hint;
-    if (!early) wait_for_predecessor();
+    bool early = true;
     Turn turn = {0, 0};
     Feed f;
     for (int first = 0; first < p.all.batch;) {
@@ -233,11 +227,8 @@ template <int KIND, int FP8, int D, int KEYS, int WARPS> struct DecodeOwn {
       DecodePlace page = f.next.place;
       __syncwarp();
       const int32_t *at = page.there ? p.all.table + page_index(p.all, s->items[threadIdx.x / 32][0]) : 0;
-      stamp(p.all, 1);
       if (early) wait_for_predecessor();
-      stamp(p.all, 2);
       int filled = fill(s, plan, p, &f, turn);
-      stamp(p.all, 4);
       if (early && !same_as_before(s, plan, p.all, page, at)) {
         for (int i = 0; i < filled; i++, turn.next()) barrier_wait(&s->full[threadIdx.x / 32][turn.place], turn.parity);
         early = false;

@@ -54,30 +54,10 @@ static const Variant variants[DECODE_KERNELS] = {
 #include "kernels/decode_attention/decode_attention.def"
 };
 
-// Whether the kernels with rings are for it, whose tensor copies are of 16 tokens: aligned, no copy lies in two pages, and strides have 40
-// bits. Of an fp8 cache where no heads share one of K: eight that do so take 1.5 times as long as a copy with them, 1.24 without.
-static bool can_ring(SolContext *ctx, const SolDecodeAttention *a) {
-  int64_t row = a->d * ops_size(decode_cache_type(a));
-  int64_t most = decode_cache_type(a) == SOL_FP8 ? 1 : 8;
-  return a->d == 128 && a->heads / a->kv_heads <= most &&
-         ops_has_kernel(ctx, &ops_decode_attention, DECODE_RING_2_0_128) && a->pages > 0 &&
-         (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
-         (uintptr_t)a->v_cache % 16 == 0 &&
-         (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
-}
-
-#include <stdlib.h>
-static int64_t knob(const char *name, int64_t otherwise) {
-  const char *x = getenv(name);
-  return x ? atoll(x) : otherwise;
-}
-static bool own_shape(const SolDecodeAttention *a) {
-  return knob("SOL_OWN", 1) && a->d <= 256 && a->heads / a->kv_heads <= 8;
-}
 // Whether tensor copies of 16 tokens are for it: aligned, none lies in two pages, and strides have 40 bits.
 static bool has_boxes(SolContext *ctx, const SolDecodeAttention *a) {
   int64_t row = a->d * ops_size(decode_cache_type(a));
-  return ops_has_kernel(ctx, &ops_decode_attention, DECODE_OWN_2_0_128) && a->pages > 0 &&
+  return ops_has_kernel(ctx, &ops_decode_attention, DECODE_RING_2_0_128) && a->pages > 0 &&
          (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
          (uintptr_t)a->v_cache % 16 == 0 &&
          (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
@@ -89,6 +69,15 @@ static bool is_alone(const SolDecodeAttention *a) {
   return (a->d == 64 || a->d == 256) && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 2;
 }
 
+// How warps share the work: where copies are of boxes by rings, of each warp's own for the shapes of is_alone and for an fp8 cache.
+static int how_to(SolContext *ctx, const SolDecodeAttention *a) {
+  bool fp8 = decode_cache_type(a) == SOL_FP8, boxes = a->heads / a->kv_heads <= 8 && has_boxes(ctx, a);
+  if (boxes && (fp8 || is_alone(a))) return OWN_RINGS;
+  if (boxes && a->d == 128) return WITH_RINGS;
+  return is_alone(a) && ops_has_kernel(ctx, &ops_decode_attention, DECODE_ALONE_2_64) ? WARPS_ALONE
+                                                                                      : WARPS_TOGETHER;
+}
+
 // Of the variants for the shape the first with room for all heads that share one of K, or else the last. MLA's of sm_90a
 // goes before the others.
 static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
@@ -97,10 +86,7 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
       few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
     return a->heads / a->kv_heads <= DECODE_ROWS && has_boxes(ctx, a) ? few : wide;
-  int how = own_shape(a) && has_boxes(ctx, a) ? OWN_RINGS
-            : can_ring(ctx, a) ? WITH_RINGS
-            : is_alone(a)      ? WARPS_ALONE
-                               : WARPS_TOGETHER;
+  int how = how_to(ctx, a);
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
     if ((int)v->how != how || v->kind != kind || v->fp8 != fp8 || v->d != a->d ||
@@ -118,7 +104,7 @@ static int combining(int64_t v_dim) {
   return 0; // the checks leave no other shapes
 }
 
-// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums (heads of 256, whose parts' ends take
+// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums (heads of 256 in 16 bits, whose parts' ends take
 // longest: 512 times), and from DECODE_PARTS parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
 // sequence's bits do not depend on the batch.
 typedef struct Lengths {
@@ -126,7 +112,7 @@ typedef struct Lengths {
 } Lengths;
 
 static int64_t tokens_of(int64_t bytes, int64_t row) {
-  int64_t tokens = 32;
+  int64_t tokens = 128;
   while (tokens * row < bytes) tokens *= 2;
   return tokens;
 }
@@ -142,16 +128,11 @@ static bool has_sm_alone(const SolDecodeAttention *a) {
 
 static Lengths lengths_of(const SolDecodeAttention *a) {
   int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
-  int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
+  bool long_ends = a->d == 256 && decode_cache_type(a) != SOL_FP8; // of blocks' parts
+  int64_t sums = (long_ends ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
-  }
-  if (own_shape(a)) {
-    int64_t bytes = knob("SOL_RATIO", 32) * group * a->v_dim * 4, few = knob("SOL_BYTES", 1 << 16),
-            tokens = tokens_of(bytes < few ? few : bytes, row);
-    return (Lengths){tokens * knob("SOL_WHOLE", 2), tokens, tokens_of(knob("SOL_MOST", 1 << 18), row),
-                     DECODE_ALONE_PARTS};
   }
   if (is_alone(a)) {
     int64_t bytes = 128 * a->v_dim * 4,
@@ -163,7 +144,7 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
                                           : sums,
                             row),
           whole = tokens_of(2 * low, row);
-  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row), DECODE_PARTS};
+  return (Lengths){least > whole || long_ends ? least : whole, least, tokens_of(most, row), DECODE_PARTS};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
@@ -223,12 +204,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
                         .many = (int)lengths.many,
                         .parts = (int)parts,
                         .step = v->step,
-                        .hint = (int)(knob("SOL_HINT", DECODE_HINT) / row_bytes(a)),
-                        .apart = (int)knob("SOL_APART", 0),
-                        .stamps = knob("SOL_STAMP", 0)
-                                      ? (unsigned long long *)(void *)((char *)a->workspace +
-                                                                       (decode_workspace(a) + 15) / 16 * 16)
-                                      : NULL,
+                        .hint = (int)(DECODE_HINT / row_bytes(a)),
                         .aligned = aligned,
                         .q_aligned = q_aligned,
                         .slots = parts > DECODE_SLOTS ? DECODE_SLOTS : 1,
