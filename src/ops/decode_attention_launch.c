@@ -71,7 +71,8 @@ static bool is_alone(const SolDecodeAttention *a) {
 
 // How warps share the work: where copies are of boxes by rings, of each warp's own for the shapes of is_alone and for an fp8 cache.
 static int how_to(SolContext *ctx, const SolDecodeAttention *a) {
-  bool fp8 = decode_cache_type(a) == SOL_FP8, boxes = a->heads / a->kv_heads <= 8 && has_boxes(ctx, a);
+  bool fp8 = decode_cache_type(a) == SOL_FP8,
+       boxes = a->d != DECODE_LATENT && a->heads / a->kv_heads <= 8 && has_boxes(ctx, a);
   if (boxes && (fp8 || is_alone(a))) return OWN_RINGS;
   if (boxes && a->d == 128) return WITH_RINGS;
   return is_alone(a) && ops_has_kernel(ctx, &ops_decode_attention, DECODE_ALONE_2_64) ? WARPS_ALONE
