@@ -3,7 +3,8 @@
 
 Forward: the same buffers, (batch, tokens, heads, D), which torch gets as a view of (batch, heads, tokens, D); its FLASH and
 CUDNN backends, the faster of which counts. Decode: sol_copy moves as many bytes as the cache has, half of them read and half
-written; several caches, 400 MB at least, by turns. Calls are captured into CUDA graphs; the median of the rounds counts. Results are
+written; several caches, 400 MB at least, by turns. Where many heads share one of K (MLA) the products may take longer than the
+memory: light is the larger of the copy's time and of the time of as many FLOPs at the rate of sol_gemm in the same run. Calls are captured into CUDA graphs; the median of the rounds counts. Results are
 held against torch in fp32 first.
 
     make && python3 bench/attention_peers.py --json attention-peers.json
@@ -19,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 import torch  # noqa: E402
-from gemm_peers import captured, rounds  # noqa: E402
+from gemm_peers import Case, captured, rounds  # noqa: E402
 from sol_c import Sol  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
@@ -95,6 +96,13 @@ def forward(sol, shape):
     return row
 
 
+def gemm_rate(sol):
+    """FLOPs a microsecond of sol_gemm where it is fastest."""
+    n = 8192
+    case = Case(sol, n, n, n, False)
+    return 2.0 * n**3 / rounds([captured(case.ours, 4)], 4)[0]
+
+
 class Decode:
     PAGE = 64
 
@@ -105,6 +113,7 @@ class Decode:
         pages, kind = batch * tokens // self.PAGE, torch.float8_e4m3fn if cache == "fp8" else torch.bfloat16
         size = 1 if cache == "fp8" else 2
         self.bytes = batch * kv_heads * tokens * (d if self.latent else 2 * d) * size + batch * heads * (d + self.v_dim) * 2
+        self.flops = 2.0 * batch * heads * tokens * (d + self.v_dim)
         sets = max(1, min(16, math.ceil(400e6 / self.bytes)))
         make = lambda: [torch.randn(pages, self.PAGE, kv_heads, d, device="cuda", dtype=torch.bfloat16).to(kind) for _ in range(sets)]
         self.k, self.v = make(), [] if self.latent else make()
@@ -147,14 +156,17 @@ class Decode:
         return ((self.o[-1].float() - want).norm() / want.norm()).item()
 
 
-def decode(sol, shape):
+def decode(sol, shape, rate):
     case = Decode(sol, *shape)
     error, calls = case.check(), max(len(case.args), min(60, int(3e-3 / (case.bytes / 4e12))))
-    ours, light = rounds([captured(case.ours, calls), captured(case.copy, calls)], calls)
-    row = {"shape": "x".join(map(str, shape[:5])), "cache": shape[5], "mb": round(case.bytes / 2**20, 1), "us": round(ours, 2), "copy_us": round(light, 2),
-           "of_copy": round(ours / light, 3), "gb_per_s": round(case.bytes / ours * 1e-3), "error": float(f"{error:.2g}")}
-    print(f"{row['shape']:>22} {shape[5]} {row['mb']:7.1f} MiB {row['us']:9.2f} us, copy {row['copy_us']:9.2f}: {row['of_copy']:.3f}, {row['gb_per_s']} GB/s, error {row['error']}"
-          + ("" if error < 4e-3 else "  WRONG"), flush=True)
+    ours, copy = rounds([captured(case.ours, calls), captured(case.copy, calls)], calls)
+    products = case.flops / rate
+    row = {"shape": "x".join(map(str, shape[:5])), "cache": shape[5], "mb": round(case.bytes / 2**20, 1), "us": round(ours, 2), "copy_us": round(copy, 2),
+           "flops_a_byte": round(case.flops / case.bytes, 1), "gemm_us": round(products, 2), "of_copy": round(ours / copy, 3),
+           "of_light": round(ours / max(copy, products), 3), "gb_per_s": round(case.bytes / ours * 1e-3), "tflops": round(case.flops / ours * 1e-6, 1),
+           "error": float(f"{error:.2g}")}
+    print(f"{row['shape']:>22} {shape[5]} {row['mb']:7.1f} MiB, {row['flops_a_byte']:5.1f} FLOP/byte {row['us']:9.2f} us, copy {row['copy_us']:7.2f}, gemm {row['gemm_us']:6.2f}: "
+          f"{row['of_light']:.3f} of light, {row['gb_per_s']} GB/s, {row['tflops']} TFLOP/s, error {row['error']}" + ("" if error < 4e-3 else "  WRONG"), flush=True)
     return row
 
 
@@ -164,7 +176,10 @@ def main():
     p.add_argument("--json")
     args = p.parse_args()
     sol, out = Sol(args.lib, trust_pointers=True), {"schema": 1, "gpu": torch.cuda.get_device_name()}
-    for name, shapes, run in (("decode", DECODE, decode), ("forward", FORWARD, forward)):
+    rate = gemm_rate(sol)
+    print(f"sol_gemm: {rate * 1e-6:.0f} TFLOP/s")
+    out["gemm_tflops"] = round(rate * 1e-6, 1)
+    for name, shapes, run in (("decode", DECODE, lambda s, x: decode(s, x, rate)), ("forward", FORWARD, forward)):
         print(f"{name}:")
         out[name] = []
         for shape in shapes:

@@ -6,6 +6,7 @@
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "decode_attention/decode_attention_few.cuh"
 #include "decode_attention/decode_attention_latent.cuh"
+#include "decode_attention/decode_attention_own.cuh"
 #include "decode_attention/decode_attention_ring.cuh"
 #endif
 
@@ -20,8 +21,12 @@
 #endif
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                       \
   DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps, places>)
+#if __CUDA_ARCH_FEAT_SM90_ALL // OWN is for these
+#define ALONE(...)
+#else
 #define ALONE(kind, d, keys, warps, blocks)                                                                  \
   DECODE(alone_##kind##_##d, warps * 32, blocks, DecodeAlone<kind, d, keys, warps>)
+#endif
 #define LATENT_1(kind) DECODE(latent_##kind##_1, DECODE_THREADS, 1, DecodeSplit<kind, 1, 1, 1>)
 #define MANY_1(kind)                                                                                         \
   DECODE(many_##kind##_1, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, 1, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)
@@ -36,7 +41,11 @@
 #define LATENT(kind, fp8) LATENT_##fp8(kind)
 #define MANY(kind, fp8)   MANY_##fp8(kind)
 #if __CUDA_ARCH_FEAT_SM90_ALL
-#define FEW(kind)  DECODE(few_##kind, 256, 1, DecodeFew<kind>)
+#define FEW(kind)                                                                                            \
+  KERNEL __launch_bounds__(256, 1) sol_decode_attention_few_##kind(const __grid_constant__ DecodeRingParams p) { \
+    let_successor_start();                                                                                   \
+    DecodeFew<kind>::run(p);                                                                                 \
+  }
 #define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
 #define RING(kind, fp8, d, keys, warps)                                                                      \
   KERNEL __launch_bounds__((warps + DECODE_RING_COPIES) * 32, 1)                                             \
@@ -44,10 +53,17 @@
     let_successor_start();                                                                                   \
     DecodeRing<kind, fp8, d, 1, keys, warps>::run(p);                                                        \
   }
+#define OWN(kind, fp8, d, keys, warps)                                                                       \
+  KERNEL __launch_bounds__(warps * 32, 1)                                                                    \
+      sol_decode_attention_own_##kind##_##fp8##_##d(const __grid_constant__ DecodeRingParams p) {            \
+    let_successor_start();                                                                                   \
+    DecodeOwn<kind, fp8, d, keys, warps>::run(p);                                                            \
+  }
 #else
 #define RING(...)
+#define OWN(...)
 #define FEW(kind)
 #define WIDE(kind)
 #endif
-#define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 128 ? 2 : 4, DecodeCombine<v>)
+#define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 64 ? 2 : 3, DecodeCombine<v>)
 #include "decode_attention/decode_attention.def"

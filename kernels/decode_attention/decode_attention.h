@@ -63,6 +63,14 @@ typedef struct DecodeRingParams {
   ((227 * 1024 - DECODE_RING_KEPT(tiles, d, warps)) / (DECODE_RING_TILE(d, keys, bytes) * (warps)))
 #define DECODE_RING_SHARED(tiles, d, keys, bytes, warps)                                                     \
   (DECODE_RING_DEPTH(tiles, d, keys, bytes, warps) * (warps)*DECODE_RING_TILE(d, keys, bytes) + DECODE_RING_KEPT(tiles, d, warps))
+// Blocks whose warps have items and rings of their own, one block an SM: places of a warp's ring, with a barrier and a word each, beside the
+// sequences' parts. The rest is for blocks of the kernel that adds up the parts, so that they are there before this one's end.
+#define DECODE_OWN_ITEMS 16 // of a warp
+#define DECODE_OWN_KEPT(warps) ((warps) * DECODE_OWN_ITEMS * 48 + (DECODE_SEQUENCES * 2 + 20) * 4)
+#define DECODE_OWN_DEPTH(d, keys, bytes, warps)                                                              \
+  ((210 * 1024 - DECODE_OWN_KEPT(warps)) / (((keys) * (d) * (bytes) + 12) * (warps)))
+#define DECODE_OWN_SHARED(d, keys, bytes, warps)                                                             \
+  (DECODE_OWN_DEPTH(d, keys, bytes, warps) * (warps) * ((keys) * (d) * (bytes) + 12) + DECODE_OWN_KEPT(warps))
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \
@@ -75,7 +83,7 @@ typedef struct DecodeRingParams {
 #define DECODE_MANY_ROWS (DECODE_ROWS * DECODE_MANY_GROUPS * DECODE_MANY_TALL)
 // MLA's blocks for few heads on sm_90: tiles of 64 tokens, weights, what warps exchange, barriers, the sequences' parts.
 #define DECODE_FEW_SHARED                                                                                    \
-  (DECODE_STAGES * 64 * (DECODE_LATENT * 2 + 16) + DECODE_ROWS * (144 + 64) + 64 + (DECODE_SEQUENCES + 16) * 4)
+  (DECODE_STAGES * 64 * DECODE_LATENT * 2 + DECODE_ROWS * (144 + 64) + 64 + (DECODE_SEQUENCES + 16) * 4)
 // MLA's blocks on sm_90a: heads, and two tiles of 64 tokens, queries, weights, the sequences' parts.
 #define DECODE_WIDE_ROWS   64
 #define DECODE_WIDE_SHARED (3 * 64 * DECODE_LATENT * 2 + 64 * 128 + 64 * 4 + 16 + (DECODE_SEQUENCES + 16) * 4)

@@ -12,15 +12,18 @@
 // How many parts a sequence has is on its way from memory while the first parts are loaded, whether they are there or not: what is not is
 // left out afterwards.
 template <int V> struct DecodeCombine {
-  enum { EACH = V / 32, SLOTS = DECODE_SLOTS };
+  enum { EACH = V / 32, SLOTS = DECODE_SLOTS, AT_ONCE = EACH > 8 ? 4 : EACH > 4 ? 8 : 16 }; // AT_ONCE: parts that a warp loads
 
-  // The largest score of all parts, the same in every warp; mine: of the lane's part of the first 32. A part that sees nothing has
+  // The largest score of all parts, the same in every warp; mine: of every 32nd of the first parts. A part that sees nothing has
   // -infinity, and a weight of 0.
-  static __device__ __forceinline__ float most_of(const DecodeParams &p, float mine, int64_t first, int parts) {
+  template <int MINE> static __device__ __forceinline__ float most_of(const DecodeParams &p, const float (&mine)[MINE], int64_t first, int parts) {
     int lane = threadIdx.x % 32;
-    float m = lane < parts ? mine : -INFINITY;
+    float m = -INFINITY;
+#pragma unroll
+    for (int i = 0; i < MINE; i++)
+      if (lane + i * 32 < parts) m = fmaxf(m, mine[i]);
 #pragma unroll 4
-    for (int i = lane + 32; i < parts; i += 32) m = fmaxf(m, p.mosts[first + i]);
+    for (int i = lane + MINE * 32; i < parts; i += 32) m = fmaxf(m, p.mosts[first + i]);
 #pragma unroll
     for (int o = 16; o; o /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, o));
     return m;
@@ -37,28 +40,41 @@ template <int V> struct DecodeCombine {
       }
   }
 
-  // Adds up parts slot, slot + STEP and so on, COUNT at a time; each lane has what one of 32 parts is multiplied by. Returns the largest
+  // As far as there is room for them.
+  template <int MINE> static __device__ __forceinline__ void load_weights(const DecodeParams &p, float (&most)[MINE], float (&by)[MINE], int64_t first, int at) {
+#pragma unroll
+    for (int i = 0; i < MINE; i++) {
+      int part = at + i * 32 + threadIdx.x % 32;
+      most[i] = part < p.parts ? p.mosts[first + part] : 0, by[i] = part < p.parts ? p.weights[first + part] : 0;
+    }
+  }
+
+  // Adds up parts slot, slot + STEP and so on, COUNT at a time; each lane has what every 32nd of the parts of a round is multiplied by. Returns the largest
   // score of all, or NaN where there are fewer than two parts.
   template <int COUNT, int STEP>
   static __device__ __forceinline__ float sum_parts(const DecodeParams &p, float (&sum)[EACH], float &weight, int64_t row, int b, int slot) {
-    static_assert(32 % (COUNT * STEP) == 0, "whole rounds of 32 parts");
-    int lane = threadIdx.x % 32, length = decode_length(p, b);
+    enum { ROUND = COUNT * STEP < 32 ? 32 : COUNT * STEP, MINE = ROUND / 32 };
+    static_assert(ROUND % (COUNT * STEP) == 0 && ROUND % 32 == 0, "whole rounds");
+    int length = decode_length(p, b);
     int64_t first = row * p.parts;
-    float x[COUNT][EACH], of_lane = lane < p.parts ? p.mosts[first + lane] : 0, by = lane < p.parts ? p.weights[first + lane] : 0;
+    float x[COUNT][EACH], of_lane[MINE], by[MINE];
+    load_weights(p, of_lane, by, first, 0);
     load<COUNT, STEP>(p, x, first, slot);
     int parts = decode_parts(p, length);
     if (parts < 2) return NAN;
     float most = most_of(p, of_lane, first, parts), base = most == -INFINITY ? 0 : most;
     for (int at = 0; at < parts; at += COUNT * STEP) {
       if (at) load<COUNT, STEP>(p, x, first, at + slot);
-      if (at && at % 32 == 0 && at + lane < parts) of_lane = p.mosts[first + at + lane], by = p.weights[first + at + lane];
-      float times = exp_two(of_lane - base), weighed = __fmul_rn(by, times);
+      if (at && at % ROUND == 0) load_weights(p, of_lane, by, first, at);
+      float times[MINE], weighed[MINE];
+#pragma unroll
+      for (int i = 0; i < MINE; i++) times[i] = exp_two(of_lane[i] - base), weighed[i] = __fmul_rn(by[i], times[i]);
 #pragma unroll
       for (int i = 0; i < COUNT; i++) {
         int part = at + slot + i * STEP;
         if (part >= parts) continue;
-        float of_part = __shfl_sync(~0u, times, part % 32);
-        weight = __fadd_rn(weight, __shfl_sync(~0u, weighed, part % 32));
+        float of_part = __shfl_sync(~0u, times[i * STEP / 32], part % 32);
+        weight = __fadd_rn(weight, __shfl_sync(~0u, weighed[i * STEP / 32], part % 32));
 #pragma unroll
         for (int j = 0; j < EACH; j++) sum[j] = __fadd_rn(sum[j], __fmul_rn(of_part, x[i][j]));
       }
@@ -87,7 +103,7 @@ template <int V> struct DecodeCombine {
       if (isnan(most)) return;
     } else {
       float sum[EACH] = {}, of_slot = 0;
-      most = sum_parts<32 / SLOTS, SLOTS>(p, sum, of_slot, row, b, warp);
+      most = sum_parts<AT_ONCE, SLOTS>(p, sum, of_slot, row, b, warp);
       if (isnan(most)) return; // all warps do
 #pragma unroll
       for (int j = 0; j < EACH; j++) slots[warp][lane + j * 32] = sum[j];

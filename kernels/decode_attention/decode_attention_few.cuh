@@ -1,32 +1,22 @@
-// Decode attention of MLA for up to 16 heads on sm_90: one row of the cache is K, and its first 512 elements are V. Each token's row is one
-// bulk copy to shared memory, three tiles of 64 tokens in a ring. Of a tile each of eight warps has the scores of eight tokens, for which
-// it holds Q in registers, and 64 of V's columns.
-//
-// Rows in shared memory are 16 bytes further apart than they are long, so that ldmatrix finds eight of them in different banks.
+// Decode attention of MLA for up to 16 heads on sm_90a: one row of the cache is K, and its first 512 elements are V. Tensor copies of 16 tokens,
+// which never lie in two pages, bring three tiles of 64 tokens to a ring in shared memory. Of a tile each of eight warps has the scores of eight
+// tokens, for which it holds Q in registers, and 64 of V's columns.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_FEW_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_FEW_CUH
 
-#include "decode_attention/decode_attention_items.cuh"
-#include "hopper.cuh"
-#include "mma.cuh"
-
-// `bytes` and both addresses are multiples of 16.
-INLINE void bulk_load(void *to, const void *from, int bytes, uint64_t *bar) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
-               "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(bar))
-               : "memory");
-}
+#include "decode_attention/decode_attention_ring.cuh"
 
 template <int KIND> struct DecodeFew {
   enum {
     D = DECODE_LATENT,
     V = DECODE_LATENT_V,
     ROW = D * 2,
-    PITCH = ROW + 16,
+    BOX = 16 * ROW, // bytes of a copy, 128 of every token after the other
     WARPS = 8,
     THREADS = WARPS * 32,
     ROWS = DECODE_ROWS,
     KEYS = 8 * WARPS,
+    COPIES = KEYS / 16,
     STAGES = DECODE_STAGES,
     STEPS = D / 16,
     COLUMNS = V / WARPS, // of a warp
@@ -34,10 +24,10 @@ template <int KIND> struct DecodeFew {
     P_PITCH = KEYS * 2 + 16
   };
   struct Shared {
-    uint8_t stage[STAGES][KEYS * PITCH], p[ROWS * P_PITCH];
+    uint8_t stage[STAGES][COPIES][BOX], p[ROWS * P_PITCH];
     float most[ROWS][WARPS], sum[ROWS][WARPS];
     uint64_t full[STAGES];
-    uint32_t there[STAGES][KEYS / 32]; // a bit for each token
+    uint16_t there[STAGES][COPIES]; // a bit for each token
     int before[DECODE_SEQUENCES + 16];
   };
   struct State {
@@ -45,30 +35,40 @@ template <int KIND> struct DecodeFew {
   };
   typedef uint32_t Queries[STEPS][4];
 
-  // ---- copies: the first threads have a token each ----
+  // Where 16 bytes number `piece` of a token are in a copy of 16.
+  static __device__ __forceinline__ uint32_t place_in(int token, int piece) {
+    return piece / 8 * 16 * 128 + tile_place<128>(token, piece % 8);
+  }
 
-  static __device__ __forceinline__ DecodePlace look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
-    DecodePlace x = decode_look_up(plan, p, *item, item->key + threadIdx.x);
-    item->key += KEYS;
+  // ---- copies: the first threads have one each ----
+
+  struct Copy {
+    DecodePlace place;
+    uint32_t there; // of its tokens
+  };
+
+  static __device__ __forceinline__ Copy look_up(const DecodePlan &plan, const DecodeParams &p, DecodeItem *item) {
+    int first = item->key & -16, from = first + threadIdx.x * 16;
+    uint32_t after = item->to - from >= 16 ? 0xffff : (1u << max(item->to - from, 0)) - 1;
+    Copy x = {decode_look_up(plan, p, *item, from), from < item->key ? after & ~0u << (item->key - from) : after};
+    item->key = first + KEYS;
     if (item->key >= item->to && item->index < plan.end) decode_next(plan, p, item);
     return x;
   }
 
-  static __device__ __forceinline__ void copy(Shared *s, const DecodeParams &p, const DecodePlace &x, int stage) {
-    uint32_t row = decode_row(p, x), there = __ballot_sync(~0u, row != ~0u);
-    if (threadIdx.x % 32 == 0) {
-      s->there[stage][threadIdx.x / 32] = there;
-      barrier_expect(&s->full[stage], __popc(there) * ROW);
-    }
-    __syncwarp();
-    if (row != ~0u)
-      bulk_load(s->stage[stage] + threadIdx.x * PITCH, (const char *)p.k_cache + (int64_t)row * ROW, ROW, &s->full[stage]);
+  static __device__ __forceinline__ void copy(Shared *s, const DecodeRingParams &p, const Copy &x, int stage) {
+    bool good = x.place.there && (unsigned)x.place.page < (unsigned)p.all.pages;
+    s->there[stage][threadIdx.x] = good ? (uint16_t)x.there : 0;
+    barrier_expect(&s->full[stage], good ? (int)BOX : 0);
+    if (good) tensor_load_5d(s->stage[stage][threadIdx.x], &p.k, &s->full[stage], 0, x.place.in_page, 0, x.place.kv, x.place.page);
   }
 
   // Zeros for the tokens that are not there, whose weight is zero.
   static __device__ __noinline__ void clear_others(Shared *s, int stage, uint64_t there) {
-    for (int i = threadIdx.x; i < KEYS * D / 8; i += THREADS)
-      if (!(there >> i / (D / 8) & 1)) *(uint4 *)(s->stage[stage] + i / (D / 8) * PITCH + i % (D / 8) * 16) = {};
+    for (int i = threadIdx.x; i < KEYS * D / 8; i += THREADS) {
+      int token = i / (D / 8);
+      if (!(there >> token & 1)) *(uint4 *)(s->stage[stage][token / 16] + place_in(token % 16, i % (D / 8))) = {};
+    }
     async_fence();
     __syncthreads();
   }
@@ -104,11 +104,12 @@ template <int KIND> struct DecodeFew {
   // Of heads g and g + 8 and two of the warp's tokens.
   static __device__ __forceinline__ void multiply_keys(float (&s)[4], const Queries &q, uint32_t stage) {
     float d[2][4] = {};
-    uint32_t from = stage + threadIdx.x / 32 * 8 * PITCH + threadIdx.x % 8 * PITCH + threadIdx.x % 32 / 8 * 16;
+    int token = threadIdx.x / 32 * 8 + threadIdx.x % 8;
+    uint32_t from = stage + token / 16 * BOX + place_in(token % 16, threadIdx.x % 32 / 8);
 #pragma unroll
     for (int i = 0; i < STEPS; i += 2) {
       uint32_t b[4];
-      load_matrices(b, from + i * 32);
+      load_matrices(b, (from ^ (i % 4 * 32)) + i / 4 * 16 * 128);
       multiply_16x8(d[0], q[i], b[0], b[1], KIND);
       multiply_16x8(d[1], q[i + 1], b[2], b[3], KIND);
     }
@@ -149,14 +150,14 @@ template <int KIND> struct DecodeFew {
   static __device__ __forceinline__ void add_values(const Shared *s, State *x, uint32_t stage) {
     int lane = threadIdx.x % 32;
     uint32_t weights = tile_address(s->p) + lane % 16 * P_PITCH + lane / 16 * 16;
-    uint32_t from = stage + lane % 16 * PITCH + threadIdx.x / 32 * COLUMNS * 2 + lane / 16 * 16;
+    uint32_t from = stage + place_in(lane % 16, threadIdx.x / 32 * (COLUMNS / 8) + lane / 16);
 #pragma unroll
     for (int step = 0; step < KEYS / 16; step++) {
       uint32_t a[4], b[4];
       load_matrices(a, weights + step * 32);
 #pragma unroll
       for (int i = 0; i < O_TILES; i += 2) {
-        load_matrices_turned(b, from + step * 16 * PITCH + i * 16);
+        load_matrices_turned(b, (from ^ (i * 16)) + step * BOX);
         multiply_16x8(x->o[i], a, b[0], b[1], KIND);
         multiply_16x8(x->o[i + 1], a, b[2], b[3], KIND);
       }
@@ -212,13 +213,13 @@ template <int KIND> struct DecodeFew {
     }
   };
 
-  static __device__ __forceinline__ void attend_tile(Shared *s, const DecodeParams &p, const ScoreUnit &u, const Queries &q, State *x, const Ring &ring,
-                                                     const DecodePlace &next, bool copies) {
+  static __device__ __forceinline__ void attend_tile(Shared *s, const DecodeRingParams &p, const ScoreUnit &u, const Queries &q, State *x, const Ring &ring,
+                                                     const Copy &next, bool copies) {
     int lane = threadIdx.x % 32;
     uint32_t stage = tile_address(s->stage[ring.stage]);
     float sc[4];
     barrier_wait(&s->full[ring.stage], ring.parity);
-    uint64_t there = s->there[ring.stage][0] | (uint64_t)s->there[ring.stage][1] << 32;
+    uint64_t there = *(const uint64_t *)s->there[ring.stage];
     if (~there) clear_others(s, ring.stage, there);
     multiply_keys(sc, q, stage);
     in_units(sc, u, there);
@@ -234,22 +235,23 @@ template <int KIND> struct DecodeFew {
     add_values(s, x, stage);
   }
 
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring &ring) {
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeRingParams &all, Ring &ring) {
+    const DecodeParams &p = all.all;
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
-    bool copies = threadIdx.x < KEYS;
+    bool copies = threadIdx.x < COPIES;
     Ring to = ring;
     for (int i = 0; i < STAGES - 1; i++, to.next()) {
-      DecodePlace x = look_up(plan, p, &ahead);
-      if (copies) copy(s, p, x, to.stage);
+      Copy x = look_up(plan, p, &ahead);
+      if (copies) copy(s, all, x, to.stage);
     }
-    DecodePlace next = look_up(plan, p, &ahead);
+    Copy next = look_up(plan, p, &ahead);
     while (now.index < plan.end) {
       Queries q;
       State x = {{}, {-INFINITY, -INFINITY}, {}};
       load_queries(s, q, p, now);
-      for (int key = now.key, more = 1; more; ring.next()) { // an empty part has one tile too, as in look_up
-        attend_tile(s, p, u, q, &x, ring, next, copies);
+      for (int key = now.key & -16, more = 1; more; ring.next()) { // an empty part has one tile too, as in look_up
+        attend_tile(s, all, u, q, &x, ring, next, copies);
         next = look_up(plan, p, &ahead);
         key += KEYS, more = key < now.to;
       }
@@ -259,17 +261,17 @@ template <int KIND> struct DecodeFew {
     for (int i = 0; i < STAGES - 1; i++, ring.next()) barrier_wait(&s->full[ring.stage], ring.parity); // of no tokens
   }
 
-  static __device__ __forceinline__ void run(const DecodeParams &p) {
+  static __device__ __forceinline__ void run(const DecodeRingParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     static_assert(sizeof(Shared) <= DECODE_FEW_SHARED, "as the launcher has it");
-    if (threadIdx.x < STAGES) barrier_init(&s->full[threadIdx.x], KEYS / 32);
+    if (threadIdx.x < STAGES) barrier_init(&s->full[threadIdx.x], COPIES);
     barrier_init_done();
-    decode_hint<THREADS>(s->before, p, ROW);
+    decode_hint<THREADS>(s->before, p.all, ROW);
     wait_for_predecessor();
     Ring ring;
-    for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
-      DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
+    for (int first = 0; first < p.all.batch; first += DECODE_SEQUENCES) {
+      DecodePlan plan = decode_plan<THREADS>(s->before, p.all, first);
       if (plan.begin < plan.end) run_items(s, plan, p, ring);
       __syncthreads();
     }

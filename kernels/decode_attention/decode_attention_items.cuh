@@ -41,8 +41,8 @@ INLINE int decode_parts(const DecodeParams &p, int length) {
 }
 
 // Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES of them, after which there is
-// room for the warps' sums. The first THREADS of the block count. Returns the sum of all.
-template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count) {
+// room for the warps' sums. The first THREADS of the block count. Returns the sum of all. lengths: or NULL; the sequences'.
+template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count, int *lengths) {
   enum { EACH = DECODE_SEQUENCES / THREADS };
   bool counts = threadIdx.x < THREADS;
   int mine[EACH], sum = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32, *warps = before + DECODE_SEQUENCES;
@@ -50,7 +50,10 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
   for (int i = 0; i < EACH; i++) {
     int b = threadIdx.x * EACH + i;
     mine[i] = sum;
-    sum += counts && b < count ? decode_parts(p, decode_length(p, first + b)) : 0;
+    if (!counts || b >= count) continue;
+    int length = decode_length(p, first + b);
+    if (lengths) lengths[b] = length;
+    sum += decode_parts(p, length);
   }
   int at = sum;
 #pragma unroll
@@ -79,14 +82,15 @@ INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
   item->to = min(item->key + part, item->length);
 }
 
-template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first) {
+template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first, int *lengths = 0) {
   DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
-  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count) * p.kv_heads;
+  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count, lengths) * p.kv_heads;
   x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
   return x;
 }
 
-INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index) {
+// lengths: or NULL; in shared memory.
+INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index, const int *lengths = 0) {
   DecodeItem item;
   uint64_t tile, in_tile, at, kv;
   split(index, x.per_tile, &tile, &in_tile);
@@ -99,7 +103,7 @@ INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_
   }
   item.index = index, item.left = x.per_tile - in_tile, item.kv = (int)kv, item.tile = (int)tile;
   item.b = x.first + low, item.part = (int)at - x.before[low];
-  item.length = decode_length(p, item.b), item.parts = decode_parts(p, item.length);
+  item.length = lengths ? lengths[low] : decode_length(p, item.b), item.parts = decode_parts(p, item.length);
   decode_start_part(p, &item);
   return item;
 }

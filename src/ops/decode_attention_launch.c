@@ -11,6 +11,7 @@ const char *const decode_kernels[DECODE_KERNELS] = {
 #define FEW(kind)                           "sol_decode_attention_few_" #kind,
 #define WIDE(kind)                          "sol_decode_attention_wide_" #kind,
 #define RING(kind, fp8, d, keys, warps)     "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
+#define OWN(kind, fp8, d, keys, warps)      "sol_decode_attention_own_" #kind "_" #fp8 "_" #d,
 #define COMBINE(v)                          "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -23,6 +24,7 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 #define FEW(kind)                                               DECODE_FEW_SHARED,
 #define WIDE(kind)                                              DECODE_WIDE_SHARED,
 #define RING(kind, fp8, d, keys, warps)                         DECODE_RING_SHARED(1, d, keys, 2 - (fp8), warps),
+#define OWN(kind, fp8, d, keys, warps)                          DECODE_OWN_SHARED(d, keys, 2 - (fp8), warps),
 #define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -31,7 +33,7 @@ typedef struct Variant {
   int kind, fp8; // kind 0: adds up the parts
   int64_t d, v_dim;
   int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
-  enum { WARPS_TOGETHER, WITH_RINGS, WARPS_ALONE } how;
+  enum { WARPS_TOGETHER, WITH_RINGS, WARPS_ALONE, OWN_RINGS } how;
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
@@ -42,22 +44,20 @@ static const Variant variants[DECODE_KERNELS] = {
 #define MANY(kind, fp8)                                                                                      \
   {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS,         \
    1,    64,  WARPS_TOGETHER},
-#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, WARPS_TOGETHER},
+#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, WITH_RINGS},
 #define WIDE(kind)                                                                                           \
   {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, WARPS_TOGETHER}, // d 0: not by shape alone
 #define RING(kind, fp8, d, keys, warps)                                                                      \
   {kind, fp8, d, d, 8, ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), WITH_RINGS},
-#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, WARPS_TOGETHER},
+#define OWN(kind, fp8, d, keys, warps) {kind, fp8, d, d, 8, (warps)*32, 1, keys, OWN_RINGS},
+#define COMBINE(v)                     {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, WARPS_TOGETHER},
 #include "kernels/decode_attention/decode_attention.def"
 };
 
-// Whether the kernels with rings are for it, whose tensor copies are of 16 tokens: aligned, no copy lies in two pages, and strides have 40
-// bits. Of an fp8 cache where no heads share one of K: eight that do so take 1.5 times as long as a copy with them, 1.24 without.
-static bool can_ring(SolContext *ctx, const SolDecodeAttention *a) {
+// Whether tensor copies of 16 tokens are for it: aligned, none lies in two pages, and strides have 40 bits.
+static bool has_boxes(SolContext *ctx, const SolDecodeAttention *a) {
   int64_t row = a->d * ops_size(decode_cache_type(a));
-  int64_t most = decode_cache_type(a) == SOL_FP8 ? 1 : 8;
-  return a->d == 128 && a->heads / a->kv_heads <= most &&
-         ops_has_kernel(ctx, &ops_decode_attention, DECODE_RING_2_0_128) && a->pages > 0 &&
+  return ops_has_kernel(ctx, &ops_decode_attention, DECODE_RING_2_0_128) && a->pages > 0 &&
          (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
          (uintptr_t)a->v_cache % 16 == 0 &&
          (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
@@ -69,6 +69,16 @@ static bool is_alone(const SolDecodeAttention *a) {
   return (a->d == 64 || a->d == 256) && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 2;
 }
 
+// How warps share the work: where copies are of boxes by rings, of each warp's own for the shapes of is_alone and for an fp8 cache.
+static int how_to(SolContext *ctx, const SolDecodeAttention *a) {
+  bool fp8 = decode_cache_type(a) == SOL_FP8,
+       boxes = a->d != DECODE_LATENT && a->heads / a->kv_heads <= 8 && has_boxes(ctx, a);
+  if (boxes && (fp8 || is_alone(a))) return OWN_RINGS;
+  if (boxes && a->d == 128) return WITH_RINGS;
+  return is_alone(a) && ops_has_kernel(ctx, &ops_decode_attention, DECODE_ALONE_2_64) ? WARPS_ALONE
+                                                                                      : WARPS_TOGETHER;
+}
+
 // Of the variants for the shape the first with room for all heads that share one of K, or else the last. MLA's of sm_90a
 // goes before the others.
 static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
@@ -76,8 +86,8 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
   int wide = kind == KIND_FP16 ? DECODE_WIDE_1 : DECODE_WIDE_2,
       few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
-    return a->heads / a->kv_heads <= DECODE_ROWS && (uintptr_t)a->k_cache % 16 == 0 ? few : wide;
-  int how = can_ring(ctx, a) ? WITH_RINGS : is_alone(a) ? WARPS_ALONE : WARPS_TOGETHER;
+    return a->heads / a->kv_heads <= DECODE_ROWS && has_boxes(ctx, a) ? few : wide;
+  int how = how_to(ctx, a);
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
     if ((int)v->how != how || v->kind != kind || v->fp8 != fp8 || v->d != a->d ||
@@ -95,7 +105,7 @@ static int combining(int64_t v_dim) {
   return 0; // the checks leave no other shapes
 }
 
-// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums (heads of 256, whose parts' ends take
+// Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums (heads of 256 in 16 bits, whose parts' ends take
 // longest: 512 times), and from DECODE_PARTS parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
 // sequence's bits do not depend on the batch.
 typedef struct Lengths {
@@ -119,7 +129,8 @@ static bool has_sm_alone(const SolDecodeAttention *a) {
 
 static Lengths lengths_of(const SolDecodeAttention *a) {
   int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
-  int64_t sums = (a->d == 256 ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
+  bool long_ends = a->d == 256 && decode_cache_type(a) != SOL_FP8; // of blocks' parts
+  int64_t sums = (long_ends ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
     return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
@@ -134,7 +145,7 @@ static Lengths lengths_of(const SolDecodeAttention *a) {
                                           : sums,
                             row),
           whole = tokens_of(2 * low, row);
-  return (Lengths){least > whole || a->d == 256 ? least : whole, least, tokens_of(most, row), DECODE_PARTS};
+  return (Lengths){least > whole || long_ends ? least : whole, least, tokens_of(most, row), DECODE_PARTS};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
@@ -246,12 +257,12 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  if (v->how == WARPS_ALONE) items = ops_ceil_div(items, v->threads / 32);
+  if (v->how == WARPS_ALONE || v->how == OWN_RINGS) items = ops_ceil_div(items, v->threads / 32);
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
   DecodeRingParams ring = {.all = p};
-  if (v->how == WITH_RINGS) {
+  if (v->how == WITH_RINGS || v->how == OWN_RINGS) {
     status = make_map(ctx, &a, a.k_cache, &ring.k);
-    if (!status) status = make_map(ctx, &a, a.v_cache, &ring.v);
+    if (!status && a.v_cache) status = make_map(ctx, &a, a.v_cache, &ring.v);
     if (status) return status;
     l.params = &ring, l.bytes = sizeof ring, l.one_param = true;
   }

@@ -13,6 +13,7 @@ enum {
 #define FEW(kind)                                               DECODE_FEW_##kind,
 #define WIDE(kind)                                              DECODE_WIDE_##kind,
 #define RING(kind, fp8, d, keys, warps)                         DECODE_RING_##kind##_##fp8##_##d,
+#define OWN(kind, fp8, d, keys, warps)                          DECODE_OWN_##kind##_##fp8##_##d,
 #define COMBINE(v)                                              DECODE_COMBINE_##v,
 #include "kernels/decode_attention/decode_attention.def"
   DECODE_KERNELS
