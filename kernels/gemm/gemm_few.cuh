@@ -22,22 +22,20 @@ template <int KIND> INLINE void few_fp8(uint32_t w, uint32_t (&to)[2]) {
   }
 }
 
-// Eight int4 of a word, two's complement, as pairs (0, 4), (1, 5), (2, 6), (3, 7). In the low bits of a number of fp16 from
-// 1024 to 2048, or of bf16 from 128 to 256, with their sign bit turned over, they are 8 more than they are.
+// Eight int4 of a word, two's complement, as pairs (0, 4), (1, 5), (2, 6), (3, 7), 24 more than they are: with their sign bit turned over they
+// are the upper bits of the mantissa of numbers from 16 to 32. To take 24 off each would be as many instructions as to widen them: their
+// product with A has 24 times A's sum too much, which one product of A for all columns gives.
 template <int KIND> INLINE void few_int4(uint32_t w, uint32_t (&to)[4]) {
-  const uint32_t zero = KIND == KIND_FP16 ? 0x64086408 : 0x43084308;
+  const int top = KIND == KIND_FP16 ? 6 : 3; // where they lie in the mantissa
+  const uint32_t offset = KIND == KIND_FP16 ? 0x4e004e00 : 0x41c041c0;
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    uint32_t v; // (w >> i * 4 & 0x000f000f) ^ zero: in C two instructions, of one constant each
-    asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(v) : "r"(w >> i * 4), "r"(0x000f000f), "r"(zero));
-    if (KIND == KIND_FP16) {
-      __half2 d = __hsub2(*(__half2 *)&v, *(const __half2 *)&zero);
-      to[i] = *(uint32_t *)&d;
-    } else {
-      __nv_bfloat162 d = __hsub2(*(__nv_bfloat162 *)&v, *(const __nv_bfloat162 *)&zero);
-      to[i] = *(uint32_t *)&d;
-    }
+    uint32_t at = i * 4 > top ? w >> (i * 4 - top) : w << (top - i * 4); // (at & mask) ^ offset is in C two instructions, of one constant each
+    asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(to[i]) : "r"(at), "r"(0x000f000f << top), "r"(offset));
   }
+}
+template <int KIND> INLINE void few_int4_offset(uint32_t (&to)[4]) { // -24 everywhere
+  to[0] = to[1] = to[2] = to[3] = KIND == KIND_FP16 ? 0xce00ce00 : 0xc1c0c1c0;
 }
 
 // EIGHTS: of A's rows.
@@ -181,7 +179,9 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
 #pragma unroll
     for (int t = 0; t < TILES && t < tiles; t += 2) {
       uint4 w[4];
-      float sum[2][EIGHTS * 4] = {};
+      uint32_t offset[4];
+      float sum[2][EIGHTS * 4] = {}, less[EIGHTS * 4] = {};
+      few_int4_offset<KIND>(offset);
 #pragma unroll
       for (int i = 0; i < 4; i++) w[i] = s.w(t * 2 + i);
 #pragma unroll
@@ -195,11 +195,13 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
         for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, first, x[j][e][0], x[j][e][1], KIND);
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, second, x[j][e][2], x[j][e][3], KIND);
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++) mma_16x8(less + e * 4, offset, x[j][e][2 * u], x[j][e][2 * u + 1], KIND);
       }
 #pragma unroll
       for (int i = 0; i < EIGHTS * 8; i++) {
         int u = i / (EIGHTS * 4), q = i % (EIGHTS * 4);
-        d[t + u][q] += scales[(t + u) * 2 + q / 2 % 2] * sum[u][q];
+        d[t + u][q] += scales[(t + u) * 2 + q / 2 % 2] * (sum[u][q] + less[q]);
       }
     }
   }
