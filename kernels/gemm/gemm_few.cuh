@@ -10,6 +10,15 @@
 #include "gemm/gemm_sums.cuh"
 #include "mma.cuh"
 
+#ifndef FEW_ORDER
+#define FEW_ORDER 1
+#endif
+#ifndef FEW_WARM
+#define FEW_WARM 0
+#endif
+#ifndef FEW_PREFETCH
+#define FEW_PREFETCH 0
+#endif
 #if __CUDA_ARCH__ >= 800
 
 // Four fp8 of a word as two pairs of KIND's elements: (0, 1), (2, 3).
@@ -22,20 +31,22 @@ template <int KIND> INLINE void few_fp8(uint32_t w, uint32_t (&to)[2]) {
   }
 }
 
-// Eight int4 of a word, two's complement, as pairs (0, 4), (1, 5), (2, 6), (3, 7), 24 more than they are: with their sign bit turned over they
-// are the upper bits of the mantissa of numbers from 16 to 32. To take 24 off each would be as many instructions as to widen them: their
-// product with A has 24 times A's sum too much, which one product of A for all columns gives.
+// Eight int4 of a word, two's complement, as pairs (0, 4), (1, 5), (2, 6), (3, 7). In the low bits of a number of fp16 from
+// 1024 to 2048, or of bf16 from 128 to 256, with their sign bit turned over, they are 8 more than they are.
 template <int KIND> INLINE void few_int4(uint32_t w, uint32_t (&to)[4]) {
-  const int top = KIND == KIND_FP16 ? 6 : 3; // where they lie in the mantissa
-  const uint32_t offset = KIND == KIND_FP16 ? 0x4e004e00 : 0x41c041c0;
+  const uint32_t zero = KIND == KIND_FP16 ? 0x64086408 : 0x43084308;
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    uint32_t at = i * 4 > top ? w >> (i * 4 - top) : w << (top - i * 4); // (at & mask) ^ offset is in C two instructions, of one constant each
-    asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(to[i]) : "r"(at), "r"(0x000f000f << top), "r"(offset));
+    uint32_t v; // (w >> i * 4 & 0x000f000f) ^ zero: in C two instructions, of one constant each
+    asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(v) : "r"(w >> i * 4), "r"(0x000f000f), "r"(zero));
+    if (KIND == KIND_FP16) {
+      __half2 d = __hsub2(*(__half2 *)&v, *(const __half2 *)&zero);
+      to[i] = *(uint32_t *)&d;
+    } else {
+      __nv_bfloat162 d = __hsub2(*(__nv_bfloat162 *)&v, *(const __nv_bfloat162 *)&zero);
+      to[i] = *(uint32_t *)&d;
+    }
   }
-}
-template <int KIND> INLINE void few_int4_offset(uint32_t (&to)[4]) { // -24 everywhere
-  to[0] = to[1] = to[2] = to[3] = KIND == KIND_FP16 ? 0xce00ce00 : 0xc1c0c1c0;
 }
 
 // EIGHTS: of A's rows.
@@ -54,11 +65,15 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     X_CHUNK = 128 / BITS * X_BYTES,     // of A, beside 16 bytes of a column
     X_EACH = X_CHUNK / 16,
     X_PIECES = PIECES * X_EACH, // of 16 bytes, of a row of A in a step
+    X_ALL = EIGHTS * 8 * X_PIECES,
     X_LOADS = EIGHTS * X_PIECES / 4
   };
   // A step: WIDE bytes of each column, and as many elements of A's rows, both swizzled.
   struct Stage {
-    uint4 w[16 * TILES * PIECES], x[EIGHTS * 8 * X_PIECES];
+    uint4 w[16 * TILES * PIECES], x[X_ALL + (BITS == 4 ? 16 * TILES : 0)];
+    __device__ __forceinline__ float *scales(int column) const { // of four groups of a column, the step's among them
+      return (float *)(x + X_ALL + column);
+    }
   };
   enum { STAGES = RING / sizeof(Stage) };
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
@@ -73,10 +88,13 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     const char *b, *x;
     const float *scales;
     int64_t tile, other, four, x_rows; // four: four columns; x_rows: from one of its pieces of A to the next
+    int64_t n;
     int first, left;                   // column of C of the warp, and how many it has from there on
     int tall, second;            // columns of C of a tile, and to the other column of a tile
     int from, to, by;            // steps of the warp: every `by`, so that a block reads what lies together
     int bytes, x_bytes, rows;    // that there are, from its own first ones on
+    int groups, bytes_own;
+    bool whole; // four groups' scales of a column are 16 bytes, aligned
     __device__ __forceinline__ bool has(int eight, int column) const { // that column of the warp's eight columns of this number
       return eight / 2 * tall + eight % 2 * second + column < left;
     }
@@ -91,6 +109,10 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
   static __device__ __forceinline__ int place_in(int column, int piece) {
     return column * PIECES + (PIECES == 8 ? piece ^ (column & 1) << 2 : piece);
+  }
+
+  static __device__ __forceinline__ void copy_scale(uint32_t to, const float *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(__cvta_generic_to_global(from)) : "memory");
   }
 
   static __device__ __forceinline__ void load(Stage *s, const Place &at, int step, int lane) {
@@ -109,12 +131,25 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
       uint32_t odd = X_PIECES == 32 && i % 2 ? 32 : 0; // a row each: swizzled(1, piece) is two pieces from swizzled(0, piece)
       copy_async((x_to ^ odd) + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
     }
+    if (BITS == 4) {
+      static_assert(BITS != 4 || TILES == 2, "a lane has a column");
+      int group = step * HALVES, eight = lane / 8, of = at.first + (at.has(eight, lane % 8) ? eight / 2 * at.tall + eight % 2 * at.second + lane % 8 : 0);
+      const float *scales = at.scales + ((int64_t)of + (eight % 2 && !at.second ? at.n : 0)) * at.groups;
+      uint32_t to = tile_address(s->scales(lane));
+      if (at.whole) copy_async(to, scales + group / 4 * 4, true);
+      else
+#pragma unroll
+        for (int i = 0; i < HALVES; i++) copy_scale(to + (group + i) % 4 * 4, scales + min(group + i, at.groups - 1));
+    }
   }
 
   // What a thread reads of a half of a step: 16 bytes of its column c, and 16 bytes number i of the X_CHUNK beside them of row e * 8 + lane / 4 of A.
   struct View {
     const Stage *s;
-    int lane, half;
+    int lane, half, group;
+    __device__ __forceinline__ float scale(int c) const {
+      return s->scales(c * 8 + lane / 4)[(group + half) % 4];
+    }
     __device__ __forceinline__ uint4 w(int c) const {
       return s->w[place_in(c * 8 + lane / 4, half * 4 + lane % 4)];
     }
@@ -165,7 +200,45 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
 
   // A step is one group of scales.
-  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const View &s, const float (&scales)[COLUMNS], int tiles) {
+  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const View &s, int tiles) {
+    float scales[COLUMNS];
+#pragma unroll
+    for (int c = 0; c < COLUMNS; c++) scales[c] = s.scale(c);
+#if FEW_ORDER
+    uint4 ahead[EIGHTS]; // A's next elements
+#pragma unroll
+    for (int t = 0; t < TILES && t < tiles; t += 2) {
+      uint4 w[4];
+      float sum[2][EIGHTS * 4] = {};
+#pragma unroll
+      for (int e = 0; e < EIGHTS; e++) ahead[e] = s.x(e, 0);
+#pragma unroll
+      for (int i = 0; i < 4; i++) w[i] = s.w(t * 2 + i);
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        uint32_t x[EIGHTS][4], of[2][2][4]; // two products of two tiles
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++) {
+          uint4 v = ahead[e];
+          if (j < 3) ahead[e] = s.x(e, j + 1);
+          x[e][0] = __byte_perm(v.x, v.z, 0x5410), x[e][1] = __byte_perm(v.x, v.z, 0x7632);
+          x[e][2] = __byte_perm(v.y, v.w, 0x5410), x[e][3] = __byte_perm(v.y, v.w, 0x7632);
+        }
+#pragma unroll
+        for (int u = 0; u < 2; u++) {
+          uint32_t l[4], h[4];
+          few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
+#pragma unroll
+          for (int i = 0; i < 4; i++) of[i / 2][u][i % 2 * 2] = l[i], of[i / 2][u][i % 2 * 2 + 1] = h[i];
+        }
+        // No product waits for the one before it.
+#pragma unroll
+        for (int i = 0; i < 4 * EIGHTS; i++) {
+          int e = i % EIGHTS, u = i / EIGHTS % 2, half = i / EIGHTS / 2;
+          mma_16x8(sum[u] + e * 4, of[half][u], x[e][half * 2], x[e][half * 2 + 1], KIND);
+        }
+      }
+#else
     uint32_t x[4][EIGHTS][4];
     auto load = [&](int j) {
 #pragma unroll
@@ -179,9 +252,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
 #pragma unroll
     for (int t = 0; t < TILES && t < tiles; t += 2) {
       uint4 w[4];
-      uint32_t offset[4];
-      float sum[2][EIGHTS * 4] = {}, less[EIGHTS * 4] = {};
-      few_int4_offset<KIND>(offset);
+      float sum[2][EIGHTS * 4] = {};
 #pragma unroll
       for (int i = 0; i < 4; i++) w[i] = s.w(t * 2 + i);
 #pragma unroll
@@ -195,34 +266,20 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
         for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, first, x[j][e][0], x[j][e][1], KIND);
 #pragma unroll
         for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, second, x[j][e][2], x[j][e][3], KIND);
-#pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(less + e * 4, offset, x[j][e][2 * u], x[j][e][2 * u + 1], KIND);
       }
+#endif
 #pragma unroll
       for (int i = 0; i < EIGHTS * 8; i++) {
         int u = i / (EIGHTS * 4), q = i % (EIGHTS * 4);
-        d[t + u][q] += scales[(t + u) * 2 + q / 2 % 2] * (sum[u][q] + less[q]);
+        d[t + u][q] += scales[(t + u) * 2 + q / 2 % 2] * sum[u][q];
       }
     }
   }
 
-  static __device__ __forceinline__ void multiply(float (&d)[TILES][EIGHTS * 4], const View &s, const float (&scales)[COLUMNS], int tiles) {
-    if (BITS == 4) multiply_int4(d, s, scales, tiles);
+  static __device__ __forceinline__ void multiply(float (&d)[TILES][EIGHTS * 4], const View &s, int tiles) {
+    if (BITS == 4) multiply_int4(d, s, tiles);
     else if (BITS == 8 && KIND != KIND_FP8) multiply_fp8(d, s, tiles);
     else multiply_same(d, s, tiles);
-  }
-
-  // Of the thread's columns.
-  static __device__ __forceinline__ void load_scales(float (&to)[COLUMNS], const GemmFewParams &f, const Place &at, int step, int lane) {
-    int64_t column = at.first + lane / 4, other = at.second ? at.second : f.any.n;
-#pragma unroll
-    for (int c = 0; c < COLUMNS; c++)
-      to[c] = at.has(c, lane / 4) ? __ldg(at.scales + (column + c / 2 * at.tall + c % 2 * other) * f.groups + step) : 0;
-  }
-
-  static __device__ __forceinline__ void load_all_scales(float (&to)[HALVES][COLUMNS], const GemmFewParams &f, const Place &at, int step, int lane) {
-#pragma unroll
-    for (int half = 0; half < HALVES; half++) load_scales(to[half], f, at, min(step * HALVES + half, (int)f.groups - 1), lane);
   }
 
   // The steps that a warp copies, group after group.
@@ -281,9 +338,10 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
 
   // The group whose first column of C is given.
-  static __device__ __forceinline__ void finish(const float *sums, const GemmAnyParams &p, const Tile &t, int column) {
+  static __device__ __forceinline__ void finish(const float *sums, const GemmAnyParams &p, const Tile &t, int column, bool ready) {
     bool gated = p.end.activation == GEMM_SILU_MUL, at_once = gemm_stores_four(&p.end);
-    float alpha = gemm_alpha(&p.end);
+    float alpha = ready ? gemm_alpha(&p.end) : 1;
+    int64_t n = ready ? p.n : 0;
     int fours = min(t.across, (t.end - column + 3) / 4 * 4) / 4, quads = min((int)ROWS, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
     for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += t.threads) {
       int r = q / fours, c = (q - r * fours) * 4;
@@ -292,7 +350,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
       float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t), up = v;
       if (gated) up = t.parts > 1 ? add_parts(at + 8, t.parts) : add_warps(at + 8, t);
       float fs[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
-      gemm_finish_four(&p.end, alpha, at_once, t.z, t.row + r, column + c, p.n, fs, ups);
+      gemm_finish_four(&p.end, alpha, at_once, t.z, t.row + r, column + c, n, fs, ups);
     }
   }
 
@@ -305,10 +363,10 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
 
   // All blocks of the cluster have left their sums of a group; afterwards these may be overwritten.
-  static __device__ __forceinline__ void add_up(float *sums, const GemmAnyParams &p, const Tile &t, int column) {
+  static __device__ __forceinline__ void add_up(float *sums, const GemmAnyParams &p, const Tile &t, int column, bool ready) {
     __syncthreads();
     if (t.parts > 1) add_own_warps(sums, t), meet();
-    finish(sums, p, t, column);
+    finish(sums, p, t, column, ready);
     if (t.parts > 1) meet();
     else __syncthreads();
   }
@@ -347,10 +405,11 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     at.go(t, t.column + warp % f.across * t.each);
     at.tile = at.tall * stride, at.other = (gated ? p.n : 8) * stride, at.four = 4 * stride;
     at.from = slot, at.to = steps, at.by = slots;
-    at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
+    at.bytes_own = own, at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
     at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / PIECES) * stride + own;
     at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
     at.x_rows = x_stride * (32 / X_PIECES), at.rows = (int)p.m - row;
+    at.n = p.n, at.groups = (int)f.groups, at.whole = f.groups % 4 == 0 && (uintptr_t)f.scales % 16 == 0;
     at.scales = f.scales + t.z * (int64_t)(gated ? 2 * p.n : p.n) * f.groups;
     return at;
   }
@@ -364,31 +423,47 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     Place at = place_of(f, t, warp, lane);
     int64_t group_bytes = (int64_t)t.across * f.any.b_across * BITS / 8;
     let_successor_start();
+#if FEW_PREFETCH
+    if (at.left > 0)
+      for (int i = 0; i < FEW_PREFETCH; i++) {
+        int step = at.from + i * at.by, eight = lane / 8;
+        if (step < at.to && at.has(eight, lane % 8)) prefetch_l2(at.b - (at.bytes_own) + (int64_t)step * WIDE + eight / 2 * at.tile + eight % 2 * at.other + (lane % 8 - lane / PIECES) * (at.four / 4));
+      }
+#endif
+#if FEW_WARM != 1
     wait_for_predecessor();
+#endif
     Ahead ahead = {at, at.from, 0};
+#if FEW_WARM != 1
     for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
-    int stage = 0;
-    for (int column = t.column; column < t.end; column += t.across) {
-      int tiles = (at.left + at.tall - 1) / at.tall;
-      float d[TILES][EIGHTS * 4] = {}, scales[HALVES][COLUMNS], coming[HALVES][COLUMNS];
-      if (BITS == 4) load_all_scales(coming, f, at, at.from, lane);
+#endif
+    int stage = FEW_WARM ? STAGES - 1 : 0;
 #pragma unroll 1
-      for (int step = at.from; step < at.to && tiles > 0; step += at.by) {
-        if (BITS == 4) {
-#pragma unroll
-          for (int c = 0; c < HALVES * COLUMNS; c++) scales[c / COLUMNS][c % COLUMNS] = coming[c / COLUMNS][c % COLUMNS];
-          load_all_scales(coming, f, at, step + at.by, lane); // of the next step
+    for (int column = FEW_WARM ? t.column - t.across : t.column; column < t.end; column += t.across) {
+      bool ready = !FEW_WARM || column >= t.column;
+      int tiles = (at.left + at.tall - 1) / at.tall, to = ready ? at.to : at.from + 1;
+      float d[TILES][EIGHTS * 4] = {};
+#pragma unroll 1
+      for (int step = at.from; step < to && tiles > 0; step += at.by) {
+        if (ready) {
+          copy_wait<STAGES - 2>();
+          __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
+          ahead.next(ring, t, group_bytes, lane);
         }
-        copy_wait<STAGES - 2>();
-        __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
-        ahead.next(ring, t, group_bytes, lane);
 #pragma unroll
-        for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half}, scales[half], tiles);
+        for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half, step * HALVES}, tiles);
         if (++stage == STAGES) stage = 0;
       }
       leave(sums, d, t, warp, lane, lane / 4);
-      add_up(sums, f.any, t, column);
-      at.go(t, at.first + t.across);
+      add_up(sums, f.any, t, ready ? column : t.column, ready);
+      if (ready) at.go(t, at.first + t.across);
+#if FEW_WARM == 1
+      else {
+        wait_for_predecessor();
+        for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
+      }
+#endif
+      if (!ready) stage = 0;
     }
   }
 };
