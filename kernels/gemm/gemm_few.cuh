@@ -10,15 +10,6 @@
 #include "gemm/gemm_sums.cuh"
 #include "mma.cuh"
 
-#ifndef FEW_ORDER
-#define FEW_ORDER 1
-#endif
-#ifndef FEW_WARM
-#define FEW_WARM 0
-#endif
-#ifndef FEW_PREFETCH
-#define FEW_PREFETCH 0
-#endif
 #if __CUDA_ARCH__ >= 800
 
 // Four fp8 of a word as two pairs of KIND's elements: (0, 1), (2, 3).
@@ -65,6 +56,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     X_CHUNK = 128 / BITS * X_BYTES,     // of A, beside 16 bytes of a column
     X_EACH = X_CHUNK / 16,
     X_PIECES = PIECES * X_EACH, // of 16 bytes, of a row of A in a step
+    MOST_WARPS = 8,
     X_ALL = EIGHTS * 8 * X_PIECES,
     X_LOADS = EIGHTS * X_PIECES / 4
   };
@@ -79,9 +71,10 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
 
   // What a block has of C, and how it is shared out. Columns of C from `column` on, before `end`; a group of them, `across` columns, at a time,
-  // of which a warp has `each`; `wide` columns of B are the most that a group may have. threads: that multiply.
+  // of which a warp has `each`; `wide` columns of B are the most that a group may have. threads: that multiply; beside: warps
+  // of a group; factors: columns of B for one of C.
   struct Tile {
-    int row, column, end, z, across, each, wide, rank, parts, threads;
+    int row, column, end, z, across, each, wide, rank, parts, threads, beside, factors;
   };
   // Of the thread: of B its own 16 bytes of its first column of a group; from tile to tile, and to its other column of a tile, in bytes.
   struct Place {
@@ -93,7 +86,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     int tall, second;            // columns of C of a tile, and to the other column of a tile
     int from, to, by;            // steps of the warp: every `by`, so that a block reads what lies together
     int bytes, x_bytes, rows;    // that there are, from its own first ones on
-    int groups, bytes_own;
+    int groups;
     bool whole; // four groups' scales of a column are 16 bytes, aligned
     __device__ __forceinline__ bool has(int eight, int column) const { // that column of the warp's eight columns of this number
       return eight / 2 * tall + eight % 2 * second + column < left;
@@ -111,11 +104,19 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     return column * PIECES + (PIECES == 8 ? piece ^ (column & 1) << 2 : piece);
   }
 
+  // Of the column of the warp whose number is the lane's; where there is none, of the first.
+  static __device__ __forceinline__ const float *scales_of(const Place &at, int lane) {
+    static_assert(BITS != 4 || TILES == 2, "a lane has a column");
+    int eight = lane / 8, column = at.has(eight, lane % 8) ? eight / 2 * at.tall + eight % 2 * at.second + lane % 8 : 0;
+    return BITS == 4 ? at.scales + (at.first + column + (eight % 2 && !at.second ? at.n : 0)) * at.groups : NULL;
+  }
+
+  // Four bytes can only be copied by way of L1, where each takes a line.
   static __device__ __forceinline__ void copy_scale(uint32_t to, const float *from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(__cvta_generic_to_global(from)) : "memory");
   }
 
-  static __device__ __forceinline__ void load(Stage *s, const Place &at, int step, int lane) {
+  static __device__ __forceinline__ void load(Stage *s, const Place &at, const float *scales, int step, int lane) {
     const char *b = at.b + (int64_t)step * WIDE, *x = at.x + (int64_t)step * (PIECES * X_CHUNK);
     int column = lane / PIECES, row = lane / X_PIECES;
     uint32_t w_to = tile_address(&s->w[place_in(column, lane % PIECES)]);
@@ -132,9 +133,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
       copy_async((x_to ^ odd) + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
     }
     if (BITS == 4) {
-      static_assert(BITS != 4 || TILES == 2, "a lane has a column");
-      int group = step * HALVES, eight = lane / 8, of = at.first + (at.has(eight, lane % 8) ? eight / 2 * at.tall + eight % 2 * at.second + lane % 8 : 0);
-      const float *scales = at.scales + ((int64_t)of + (eight % 2 && !at.second ? at.n : 0)) * at.groups;
+      int group = step * HALVES;
       uint32_t to = tile_address(s->scales(lane));
       if (at.whole) copy_async(to, scales + group / 4 * 4, true);
       else
@@ -146,9 +145,9 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   // What a thread reads of a half of a step: 16 bytes of its column c, and 16 bytes number i of the X_CHUNK beside them of row e * 8 + lane / 4 of A.
   struct View {
     const Stage *s;
-    int lane, half, group;
+    int lane, half, group; // of scales
     __device__ __forceinline__ float scale(int c) const {
-      return s->scales(c * 8 + lane / 4)[(group + half) % 4];
+      return s->scales(c * 8 + lane / 4)[group % 4];
     }
     __device__ __forceinline__ uint4 w(int c) const {
       return s->w[place_in(c * 8 + lane / 4, half * 4 + lane % 4)];
@@ -204,7 +203,6 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     float scales[COLUMNS];
 #pragma unroll
     for (int c = 0; c < COLUMNS; c++) scales[c] = s.scale(c);
-#if FEW_ORDER
     uint4 ahead[EIGHTS]; // A's next elements
 #pragma unroll
     for (int t = 0; t < TILES && t < tiles; t += 2) {
@@ -238,36 +236,6 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
           mma_16x8(sum[u] + e * 4, of[half][u], x[e][half * 2], x[e][half * 2 + 1], KIND);
         }
       }
-#else
-    uint32_t x[4][EIGHTS][4];
-    auto load = [&](int j) {
-#pragma unroll
-      for (int e = 0; e < EIGHTS; e++) {
-        uint4 v = s.x(e, j);
-        uint32_t(&to)[4] = x[j][e];
-        to[0] = __byte_perm(v.x, v.z, 0x5410), to[1] = __byte_perm(v.x, v.z, 0x7632);
-        to[2] = __byte_perm(v.y, v.w, 0x5410), to[3] = __byte_perm(v.y, v.w, 0x7632);
-      }
-    };
-#pragma unroll
-    for (int t = 0; t < TILES && t < tiles; t += 2) {
-      uint4 w[4];
-      float sum[2][EIGHTS * 4] = {};
-#pragma unroll
-      for (int i = 0; i < 4; i++) w[i] = s.w(t * 2 + i);
-#pragma unroll
-      for (int i = 0; i < 8; i++) {
-        int j = i / 2, u = i % 2;
-        uint32_t l[4], h[4];
-        if (u == 0) load(j); // no earlier than needed: fewer registers
-        few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
-        uint32_t first[4] = {l[0], h[0], l[1], h[1]}, second[4] = {l[2], h[2], l[3], h[3]};
-#pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, first, x[j][e][0], x[j][e][1], KIND);
-#pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, second, x[j][e][2], x[j][e][3], KIND);
-      }
-#endif
 #pragma unroll
       for (int i = 0; i < EIGHTS * 8; i++) {
         int u = i / (EIGHTS * 4), q = i % (EIGHTS * 4);
@@ -285,40 +253,47 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   // The steps that a warp copies, group after group.
   struct Ahead {
     Place at;
+    const float *scales;
     int step, stage;
     __device__ __forceinline__ void next(Stage *ring, const Tile &t, int64_t group_bytes, int lane) {
       if (at.first < t.end && at.from < at.to) {
-        load(ring + stage, at, step, lane);
+        load(ring + stage, at, scales, step, lane);
         if (++stage == STAGES) stage = 0;
         step += at.by;
-        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across);
+        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across), scales = scales_of(at, lane);
       }
       copy_commit();
     }
   };
 
-  // From here on: the block's sums, [row of A][column of B], the warps' side by side.
+  // From here on: the block's sums, [row of A][column of B], a group's side by side, those of the other warps with the same columns `wide` further on.
   static __device__ __forceinline__ int pitch(const Tile &t) {
     return t.threads * (TILES / 2) + 4;
   }
 
-  // column: the thread's first of a tile.
-  static __device__ __forceinline__ void leave(float *sums, const float (&d)[TILES][EIGHTS * 4], const Tile &t, int warp, int lane, int column) {
+  static __device__ __forceinline__ void leave(float *sums, const float (&d)[TILES][EIGHTS * 4], const Tile &t, int warp, int lane) {
+    int slot = warp / t.beside, width = t.each * t.factors;
+    float *to = sums + lane % 4 * 2 * pitch(t) + slot * t.wide + (warp - slot * t.beside) * width + lane / 4;
 #pragma unroll
     for (int u = 0; u < TILES; u++)
 #pragma unroll
       for (int i = 0; i < EIGHTS * 4; i++)
-        sums[(i / 4 * 8 + lane % 4 * 2 + i % 2) * pitch(t) + (warp * TILES + u) * 16 + column + i / 2 % 2 * 8] = d[u][i];
+        if (u * 16 + i / 2 % 2 * 8 < width) to[(i / 4 * 8 + i % 2) * pitch(t) + u * 16 + i / 2 % 2 * 8] = d[u][i];
   }
 
   static __device__ __forceinline__ void add(float4 &to, float4 v) {
     to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
   }
 
-  // Those of the block's warps with the same columns, t.wide of them.
+  // Those of the block's warps with the same columns; all are loaded before the first is added.
   static __device__ __forceinline__ float4 add_warps(const float *at, const Tile &t) {
-    float4 all = *(const float4 *)at;
-    for (int j = t.wide; j < pitch(t) - 4; j += t.wide) add(all, *(const float4 *)(at + j));
+    float4 of[MOST_WARPS], all = *(const float4 *)at;
+#pragma unroll
+    for (int i = 1; i < MOST_WARPS; i++)
+      if (i * t.wide < pitch(t) - 4) of[i] = *(const float4 *)(at + i * t.wide);
+#pragma unroll
+    for (int i = 1; i < MOST_WARPS; i++)
+      if (i * t.wide < pitch(t) - 4) add(all, of[i]);
     return all;
   }
 
@@ -338,24 +313,24 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
 
   // The group whose first column of C is given.
-  static __device__ __forceinline__ void finish(const float *sums, const GemmAnyParams &p, const Tile &t, int column, bool ready) {
+  static __device__ __forceinline__ void finish(const float *sums, const GemmAnyParams &p, const Tile &t, int column) {
     bool gated = p.end.activation == GEMM_SILU_MUL, at_once = gemm_stores_four(&p.end);
-    float alpha = ready ? gemm_alpha(&p.end) : 1;
-    int64_t n = ready ? p.n : 0;
-    int fours = min(t.across, (t.end - column + 3) / 4 * 4) / 4, quads = min((int)ROWS, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
-    for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += t.threads) {
-      int r = q / fours, c = (q - r * fours) * 4;
-      int warp = c / t.each, i = c - warp * t.each;
-      const float *at = sums + r * pitch(t) + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
+    float alpha = gemm_alpha(&p.end);
+    // wide / 4, a power of two, threads a row: a division would take as long as the rest.
+    int rows = min((int)ROWS, (int)p.m - t.row), columns = min(t.across, t.end - column), log = 31 - __clz(t.wide / 4);
+    for (int q = t.rank * t.threads + (int)threadIdx.x; q >> log < rows; q += t.parts * t.threads) {
+      int r = q >> log, c = (q & (t.wide / 4 - 1)) * 4;
+      if (c >= columns) continue;
+      const float *at = sums + r * pitch(t) + (gated ? c / 8 * 16 + c % 8 : c);
       float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t), up = v;
       if (gated) up = t.parts > 1 ? add_parts(at + 8, t.parts) : add_warps(at + 8, t);
       float fs[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
-      gemm_finish_four(&p.end, alpha, at_once, t.z, t.row + r, column + c, n, fs, ups);
+      gemm_finish_four(&p.end, alpha, at_once, t.z, t.row + r, column + c, p.n, fs, ups);
     }
   }
 
   static __device__ __forceinline__ void add_own_warps(float *sums, const Tile &t) {
-    int fours = t.wide / 4;
+    int fours = t.across * t.factors / 4;
     for (int i = threadIdx.x; t.wide < pitch(t) - 4 && i < EIGHTS * 8 * fours; i += t.threads) {
       float4 *to = (float4 *)(sums + i / fours * pitch(t) + i % fours * 4);
       *to = add_warps((float *)to, t);
@@ -363,10 +338,10 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
 
   // All blocks of the cluster have left their sums of a group; afterwards these may be overwritten.
-  static __device__ __forceinline__ void add_up(float *sums, const GemmAnyParams &p, const Tile &t, int column, bool ready) {
+  static __device__ __forceinline__ void add_up(float *sums, const GemmAnyParams &p, const Tile &t, int column) {
     __syncthreads();
     if (t.parts > 1) add_own_warps(sums, t), meet();
-    finish(sums, p, t, column, ready);
+    finish(sums, p, t, column);
     if (t.parts > 1) meet();
     else __syncthreads();
   }
@@ -380,7 +355,8 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   // Blocks of a cluster are side by side, then those with the other rows of A, then the ranges of columns.
   static __device__ __forceinline__ Tile tile_of(const GemmFewParams &f) {
     Tile t = {};
-    t.wide = f.across * TILES * 16, t.parts = 1, t.threads = blockDim.x;
+    t.wide = f.across * TILES * 16, t.parts = 1, t.threads = blockDim.x, t.beside = f.across;
+    t.factors = f.any.end.activation == GEMM_SILU_MUL ? 2 : 1;
 #if __CUDA_ARCH__ >= 900
     t.rank = (int)block_rank(), t.parts = (int)cluster_size();
 #endif
@@ -389,7 +365,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     t.row = (tile - line * tall) * ROWS, t.z = line / ranges;
     t.column = (int)((uint64_t)units * range / ranges) * 8;
     t.end = min((int)f.any.n, (int)((uint64_t)units * (range + 1) / ranges) * 8);
-    int most = f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide, groups = max(1, (t.end - t.column + most - 1) / most);
+    int most = t.wide / t.factors, groups = max(1, (t.end - t.column + most - 1) / most);
     t.each = ((t.end - t.column + groups * f.across - 1) / (groups * f.across) + 7) / 8 * 8, t.across = f.across * t.each;
     return t;
   }
@@ -405,7 +381,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     at.go(t, t.column + warp % f.across * t.each);
     at.tile = at.tall * stride, at.other = (gated ? p.n : 8) * stride, at.four = 4 * stride;
     at.from = slot, at.to = steps, at.by = slots;
-    at.bytes_own = own, at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
+    at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
     at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / PIECES) * stride + own;
     at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
     at.x_rows = x_stride * (32 / X_PIECES), at.rows = (int)p.m - row;
@@ -423,47 +399,25 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     Place at = place_of(f, t, warp, lane);
     int64_t group_bytes = (int64_t)t.across * f.any.b_across * BITS / 8;
     let_successor_start();
-#if FEW_PREFETCH
-    if (at.left > 0)
-      for (int i = 0; i < FEW_PREFETCH; i++) {
-        int step = at.from + i * at.by, eight = lane / 8;
-        if (step < at.to && at.has(eight, lane % 8)) prefetch_l2(at.b - (at.bytes_own) + (int64_t)step * WIDE + eight / 2 * at.tile + eight % 2 * at.other + (lane % 8 - lane / PIECES) * (at.four / 4));
-      }
-#endif
-#if FEW_WARM != 1
     wait_for_predecessor();
-#endif
-    Ahead ahead = {at, at.from, 0};
-#if FEW_WARM != 1
+    Ahead ahead = {at, scales_of(at, lane), at.from, 0};
     for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
-#endif
-    int stage = FEW_WARM ? STAGES - 1 : 0;
-#pragma unroll 1
-    for (int column = FEW_WARM ? t.column - t.across : t.column; column < t.end; column += t.across) {
-      bool ready = !FEW_WARM || column >= t.column;
-      int tiles = (at.left + at.tall - 1) / at.tall, to = ready ? at.to : at.from + 1;
+    int stage = 0;
+    for (int column = t.column; column < t.end; column += t.across) {
+      int tiles = (at.left + at.tall - 1) / at.tall;
       float d[TILES][EIGHTS * 4] = {};
 #pragma unroll 1
-      for (int step = at.from; step < to && tiles > 0; step += at.by) {
-        if (ready) {
-          copy_wait<STAGES - 2>();
-          __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
-          ahead.next(ring, t, group_bytes, lane);
-        }
+      for (int step = at.from; step < at.to && tiles > 0; step += at.by) {
+        copy_wait<STAGES - 2>();
+        __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
+        ahead.next(ring, t, group_bytes, lane);
 #pragma unroll
-        for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half, step * HALVES}, tiles);
+        for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half, step * HALVES + half}, tiles);
         if (++stage == STAGES) stage = 0;
       }
-      leave(sums, d, t, warp, lane, lane / 4);
-      add_up(sums, f.any, t, ready ? column : t.column, ready);
-      if (ready) at.go(t, at.first + t.across);
-#if FEW_WARM == 1
-      else {
-        wait_for_predecessor();
-        for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
-      }
-#endif
-      if (!ready) stage = 0;
+      leave(sums, d, t, warp, lane);
+      add_up(sums, f.any, t, column);
+      at.go(t, at.first + t.across);
     }
   }
 };
