@@ -56,7 +56,6 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     X_CHUNK = 128 / BITS * X_BYTES,     // of A, beside 16 bytes of a column
     X_EACH = X_CHUNK / 16,
     X_PIECES = PIECES * X_EACH, // of 16 bytes, of a row of A in a step
-    MOST_WARPS = 8,
     X_ALL = EIGHTS * 8 * X_PIECES,
     X_LOADS = EIGHTS * X_PIECES / 4
   };
@@ -71,10 +70,9 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
 
   // What a block has of C, and how it is shared out. Columns of C from `column` on, before `end`; a group of them, `across` columns, at a time,
-  // of which a warp has `each`; `wide` columns of B are the most that a group may have. threads: that multiply; beside: warps
-  // of a group; factors: columns of B for one of C.
+  // of which a warp has `each`; `wide` columns of B are the most that a group may have. threads: that multiply.
   struct Tile {
-    int row, column, end, z, across, each, wide, rank, parts, threads, beside, factors;
+    int row, column, end, z, across, each, wide, rank, parts, threads;
   };
   // Of the thread: of B its own 16 bytes of its first column of a group; from tile to tile, and to its other column of a tile, in bytes.
   struct Place {
@@ -104,19 +102,11 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     return column * PIECES + (PIECES == 8 ? piece ^ (column & 1) << 2 : piece);
   }
 
-  // Of the column of the warp whose number is the lane's; where there is none, of the first.
-  static __device__ __forceinline__ const float *scales_of(const Place &at, int lane) {
-    static_assert(BITS != 4 || TILES == 2, "a lane has a column");
-    int eight = lane / 8, column = at.has(eight, lane % 8) ? eight / 2 * at.tall + eight % 2 * at.second + lane % 8 : 0;
-    return BITS == 4 ? at.scales + (at.first + column + (eight % 2 && !at.second ? at.n : 0)) * at.groups : NULL;
-  }
-
-  // Four bytes can only be copied by way of L1, where each takes a line.
   static __device__ __forceinline__ void copy_scale(uint32_t to, const float *from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(__cvta_generic_to_global(from)) : "memory");
   }
 
-  static __device__ __forceinline__ void load(Stage *s, const Place &at, const float *scales, int step, int lane) {
+  static __device__ __forceinline__ void load(Stage *s, const Place &at, int step, int lane) {
     const char *b = at.b + (int64_t)step * WIDE, *x = at.x + (int64_t)step * (PIECES * X_CHUNK);
     int column = lane / PIECES, row = lane / X_PIECES;
     uint32_t w_to = tile_address(&s->w[place_in(column, lane % PIECES)]);
@@ -133,7 +123,9 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
       copy_async((x_to ^ odd) + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
     }
     if (BITS == 4) {
-      int group = step * HALVES;
+      static_assert(BITS != 4 || TILES == 2, "a lane has a column");
+      int group = step * HALVES, eight = lane / 8, of = at.first + (at.has(eight, lane % 8) ? eight / 2 * at.tall + eight % 2 * at.second + lane % 8 : 0);
+      const float *scales = at.scales + ((int64_t)of + (eight % 2 && !at.second ? at.n : 0)) * at.groups;
       uint32_t to = tile_address(s->scales(lane));
       if (at.whole) copy_async(to, scales + group / 4 * 4, true);
       else
@@ -253,47 +245,40 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   // The steps that a warp copies, group after group.
   struct Ahead {
     Place at;
-    const float *scales;
     int step, stage;
     __device__ __forceinline__ void next(Stage *ring, const Tile &t, int64_t group_bytes, int lane) {
       if (at.first < t.end && at.from < at.to) {
-        load(ring + stage, at, scales, step, lane);
+        load(ring + stage, at, step, lane);
         if (++stage == STAGES) stage = 0;
         step += at.by;
-        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across), scales = scales_of(at, lane);
+        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across);
       }
       copy_commit();
     }
   };
 
-  // From here on: the block's sums, [row of A][column of B], a group's side by side, those of the other warps with the same columns `wide` further on.
+  // From here on: the block's sums, [row of A][column of B], the warps' side by side.
   static __device__ __forceinline__ int pitch(const Tile &t) {
     return t.threads * (TILES / 2) + 4;
   }
 
-  static __device__ __forceinline__ void leave(float *sums, const float (&d)[TILES][EIGHTS * 4], const Tile &t, int warp, int lane) {
-    int slot = warp / t.beside, width = t.each * t.factors;
-    float *to = sums + lane % 4 * 2 * pitch(t) + slot * t.wide + (warp - slot * t.beside) * width + lane / 4;
+  // column: the thread's first of a tile.
+  static __device__ __forceinline__ void leave(float *sums, const float (&d)[TILES][EIGHTS * 4], const Tile &t, int warp, int lane, int column) {
 #pragma unroll
     for (int u = 0; u < TILES; u++)
 #pragma unroll
       for (int i = 0; i < EIGHTS * 4; i++)
-        if (u * 16 + i / 2 % 2 * 8 < width) to[(i / 4 * 8 + i % 2) * pitch(t) + u * 16 + i / 2 % 2 * 8] = d[u][i];
+        sums[(i / 4 * 8 + lane % 4 * 2 + i % 2) * pitch(t) + (warp * TILES + u) * 16 + column + i / 2 % 2 * 8] = d[u][i];
   }
 
   static __device__ __forceinline__ void add(float4 &to, float4 v) {
     to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
   }
 
-  // Those of the block's warps with the same columns; all are loaded before the first is added.
+  // Those of the block's warps with the same columns, t.wide of them.
   static __device__ __forceinline__ float4 add_warps(const float *at, const Tile &t) {
-    float4 of[MOST_WARPS], all = *(const float4 *)at;
-#pragma unroll
-    for (int i = 1; i < MOST_WARPS; i++)
-      if (i * t.wide < pitch(t) - 4) of[i] = *(const float4 *)(at + i * t.wide);
-#pragma unroll
-    for (int i = 1; i < MOST_WARPS; i++)
-      if (i * t.wide < pitch(t) - 4) add(all, of[i]);
+    float4 all = *(const float4 *)at;
+    for (int j = t.wide; j < pitch(t) - 4; j += t.wide) add(all, *(const float4 *)(at + j));
     return all;
   }
 
@@ -316,12 +301,11 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   static __device__ __forceinline__ void finish(const float *sums, const GemmAnyParams &p, const Tile &t, int column) {
     bool gated = p.end.activation == GEMM_SILU_MUL, at_once = gemm_stores_four(&p.end);
     float alpha = gemm_alpha(&p.end);
-    // wide / 4, a power of two, threads a row: a division would take as long as the rest.
-    int rows = min((int)ROWS, (int)p.m - t.row), columns = min(t.across, t.end - column), log = 31 - __clz(t.wide / 4);
-    for (int q = t.rank * t.threads + (int)threadIdx.x; q >> log < rows; q += t.parts * t.threads) {
-      int r = q >> log, c = (q & (t.wide / 4 - 1)) * 4;
-      if (c >= columns) continue;
-      const float *at = sums + r * pitch(t) + (gated ? c / 8 * 16 + c % 8 : c);
+    int fours = min(t.across, (t.end - column + 3) / 4 * 4) / 4, quads = min((int)ROWS, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
+    for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += t.threads) {
+      int r = q / fours, c = (q - r * fours) * 4;
+      int warp = c / t.each, i = c - warp * t.each;
+      const float *at = sums + r * pitch(t) + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
       float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t), up = v;
       if (gated) up = t.parts > 1 ? add_parts(at + 8, t.parts) : add_warps(at + 8, t);
       float fs[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
@@ -330,7 +314,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
 
   static __device__ __forceinline__ void add_own_warps(float *sums, const Tile &t) {
-    int fours = t.across * t.factors / 4;
+    int fours = t.wide / 4;
     for (int i = threadIdx.x; t.wide < pitch(t) - 4 && i < EIGHTS * 8 * fours; i += t.threads) {
       float4 *to = (float4 *)(sums + i / fours * pitch(t) + i % fours * 4);
       *to = add_warps((float *)to, t);
@@ -355,8 +339,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   // Blocks of a cluster are side by side, then those with the other rows of A, then the ranges of columns.
   static __device__ __forceinline__ Tile tile_of(const GemmFewParams &f) {
     Tile t = {};
-    t.wide = f.across * TILES * 16, t.parts = 1, t.threads = blockDim.x, t.beside = f.across;
-    t.factors = f.any.end.activation == GEMM_SILU_MUL ? 2 : 1;
+    t.wide = f.across * TILES * 16, t.parts = 1, t.threads = blockDim.x;
 #if __CUDA_ARCH__ >= 900
     t.rank = (int)block_rank(), t.parts = (int)cluster_size();
 #endif
@@ -365,7 +348,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     t.row = (tile - line * tall) * ROWS, t.z = line / ranges;
     t.column = (int)((uint64_t)units * range / ranges) * 8;
     t.end = min((int)f.any.n, (int)((uint64_t)units * (range + 1) / ranges) * 8);
-    int most = t.wide / t.factors, groups = max(1, (t.end - t.column + most - 1) / most);
+    int most = f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide, groups = max(1, (t.end - t.column + most - 1) / most);
     t.each = ((t.end - t.column + groups * f.across - 1) / (groups * f.across) + 7) / 8 * 8, t.across = f.across * t.each;
     return t;
   }
@@ -400,7 +383,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     int64_t group_bytes = (int64_t)t.across * f.any.b_across * BITS / 8;
     let_successor_start();
     wait_for_predecessor();
-    Ahead ahead = {at, scales_of(at, lane), at.from, 0};
+    Ahead ahead = {at, at.from, 0};
     for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
     int stage = 0;
     for (int column = t.column; column < t.end; column += t.across) {
@@ -415,7 +398,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
         for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half, step * HALVES + half}, tiles);
         if (++stage == STAGES) stage = 0;
       }
-      leave(sums, d, t, warp, lane);
+      leave(sums, d, t, warp, lane, lane / 4);
       add_up(sums, f.any, t, column);
       at.go(t, at.first + t.across);
     }
