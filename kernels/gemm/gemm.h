@@ -78,7 +78,7 @@ typedef struct GemmFewParams {
 } GemmFewParams;
 // Bytes of a warp's ring, and of a block with its sums. roomy: a block can have 227 KiB of shared memory, as on sm_90 and sm_100.
 #define GEMM_FEW_COLUMNS 32 // of B, of a warp at a time
-#define GEMM_FEW_RING(roomy) ((roomy) ? 24576 : 12288)
+#define GEMM_FEW_RING(roomy) ((roomy) ? 26112 : 13312)
 #define GEMM_FEW_SHARED(roomy, warps) ((warps) * GEMM_FEW_RING(roomy) + 64 * ((warps) * GEMM_FEW_COLUMNS + 4))
 
 // Blocks of gemm_any.cuh: rows and columns of the tile.

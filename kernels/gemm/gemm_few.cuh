@@ -56,11 +56,15 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     X_CHUNK = 128 / BITS * X_BYTES,     // of A, beside 16 bytes of a column
     X_EACH = X_CHUNK / 16,
     X_PIECES = PIECES * X_EACH, // of 16 bytes, of a row of A in a step
+    X_ALL = EIGHTS * 8 * X_PIECES,
     X_LOADS = EIGHTS * X_PIECES / 4
   };
   // A step: WIDE bytes of each column, and as many elements of A's rows, both swizzled.
   struct Stage {
-    uint4 w[16 * TILES * PIECES], x[EIGHTS * 8 * X_PIECES];
+    uint4 w[16 * TILES * PIECES], x[X_ALL + (BITS == 4 ? 16 * TILES : 0)];
+    __device__ __forceinline__ float *scales(int column) const { // of four groups of a column, the step's among them
+      return (float *)(x + X_ALL + column);
+    }
   };
   enum { STAGES = RING / sizeof(Stage) };
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
@@ -75,10 +79,13 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     const char *b, *x;
     const float *scales;
     int64_t tile, other, four, x_rows; // four: four columns; x_rows: from one of its pieces of A to the next
+    int64_t n;
     int first, left;                   // column of C of the warp, and how many it has from there on
     int tall, second;            // columns of C of a tile, and to the other column of a tile
     int from, to, by;            // steps of the warp: every `by`, so that a block reads what lies together
     int bytes, x_bytes, rows;    // that there are, from its own first ones on
+    int groups;
+    bool whole; // four groups' scales of a column are 16 bytes, aligned
     __device__ __forceinline__ bool has(int eight, int column) const { // that column of the warp's eight columns of this number
       return eight / 2 * tall + eight % 2 * second + column < left;
     }
@@ -93,6 +100,10 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
   static __device__ __forceinline__ int place_in(int column, int piece) {
     return column * PIECES + (PIECES == 8 ? piece ^ (column & 1) << 2 : piece);
+  }
+
+  static __device__ __forceinline__ void copy_scale(uint32_t to, const float *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(__cvta_generic_to_global(from)) : "memory");
   }
 
   static __device__ __forceinline__ void load(Stage *s, const Place &at, int step, int lane) {
@@ -111,12 +122,25 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
       uint32_t odd = X_PIECES == 32 && i % 2 ? 32 : 0; // a row each: swizzled(1, piece) is two pieces from swizzled(0, piece)
       copy_async((x_to ^ odd) + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
     }
+    if (BITS == 4) {
+      static_assert(BITS != 4 || TILES == 2, "a lane has a column");
+      int group = step * HALVES, eight = lane / 8, of = at.first + (at.has(eight, lane % 8) ? eight / 2 * at.tall + eight % 2 * at.second + lane % 8 : 0);
+      const float *scales = at.scales + ((int64_t)of + (eight % 2 && !at.second ? at.n : 0)) * at.groups;
+      uint32_t to = tile_address(s->scales(lane));
+      if (at.whole) copy_async(to, scales + group / 4 * 4, true);
+      else
+#pragma unroll
+        for (int i = 0; i < HALVES; i++) copy_scale(to + (group + i) % 4 * 4, scales + min(group + i, at.groups - 1));
+    }
   }
 
   // What a thread reads of a half of a step: 16 bytes of its column c, and 16 bytes number i of the X_CHUNK beside them of row e * 8 + lane / 4 of A.
   struct View {
     const Stage *s;
-    int lane, half;
+    int lane, half, group; // of scales
+    __device__ __forceinline__ float scale(int c) const {
+      return s->scales(c * 8 + lane / 4)[group % 4];
+    }
     __device__ __forceinline__ uint4 w(int c) const {
       return s->w[place_in(c * 8 + lane / 4, half * 4 + lane % 4)];
     }
@@ -167,34 +191,42 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   }
 
   // A step is one group of scales.
-  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const View &s, const float (&scales)[COLUMNS], int tiles) {
-    uint32_t x[4][EIGHTS][4];
-    auto load = [&](int j) {
+  static __device__ __forceinline__ void multiply_int4(float (&d)[TILES][EIGHTS * 4], const View &s, int tiles) {
+    float scales[COLUMNS];
 #pragma unroll
-      for (int e = 0; e < EIGHTS; e++) {
-        uint4 v = s.x(e, j);
-        uint32_t(&to)[4] = x[j][e];
-        to[0] = __byte_perm(v.x, v.z, 0x5410), to[1] = __byte_perm(v.x, v.z, 0x7632);
-        to[2] = __byte_perm(v.y, v.w, 0x5410), to[3] = __byte_perm(v.y, v.w, 0x7632);
-      }
-    };
+    for (int c = 0; c < COLUMNS; c++) scales[c] = s.scale(c);
+    uint4 ahead[EIGHTS]; // A's next elements
 #pragma unroll
     for (int t = 0; t < TILES && t < tiles; t += 2) {
       uint4 w[4];
       float sum[2][EIGHTS * 4] = {};
 #pragma unroll
+      for (int e = 0; e < EIGHTS; e++) ahead[e] = s.x(e, 0);
+#pragma unroll
       for (int i = 0; i < 4; i++) w[i] = s.w(t * 2 + i);
 #pragma unroll
-      for (int i = 0; i < 8; i++) {
-        int j = i / 2, u = i % 2;
-        uint32_t l[4], h[4];
-        if (u == 0) load(j); // no earlier than needed: fewer registers
-        few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
-        uint32_t first[4] = {l[0], h[0], l[1], h[1]}, second[4] = {l[2], h[2], l[3], h[3]};
+      for (int j = 0; j < 4; j++) {
+        uint32_t x[EIGHTS][4], of[2][2][4]; // two products of two tiles
 #pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, first, x[j][e][0], x[j][e][1], KIND);
+        for (int e = 0; e < EIGHTS; e++) {
+          uint4 v = ahead[e];
+          if (j < 3) ahead[e] = s.x(e, j + 1);
+          x[e][0] = __byte_perm(v.x, v.z, 0x5410), x[e][1] = __byte_perm(v.x, v.z, 0x7632);
+          x[e][2] = __byte_perm(v.y, v.w, 0x5410), x[e][3] = __byte_perm(v.y, v.w, 0x7632);
+        }
 #pragma unroll
-        for (int e = 0; e < EIGHTS; e++) mma_16x8(sum[u] + e * 4, second, x[j][e][2], x[j][e][3], KIND);
+        for (int u = 0; u < 2; u++) {
+          uint32_t l[4], h[4];
+          few_int4<KIND>((&w[2 * u].x)[j], l), few_int4<KIND>((&w[2 * u + 1].x)[j], h);
+#pragma unroll
+          for (int i = 0; i < 4; i++) of[i / 2][u][i % 2 * 2] = l[i], of[i / 2][u][i % 2 * 2 + 1] = h[i];
+        }
+        // No product waits for the one before it.
+#pragma unroll
+        for (int i = 0; i < 4 * EIGHTS; i++) {
+          int e = i % EIGHTS, u = i / EIGHTS % 2, half = i / EIGHTS / 2;
+          mma_16x8(sum[u] + e * 4, of[half][u], x[e][half * 2], x[e][half * 2 + 1], KIND);
+        }
       }
 #pragma unroll
       for (int i = 0; i < EIGHTS * 8; i++) {
@@ -204,23 +236,10 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     }
   }
 
-  static __device__ __forceinline__ void multiply(float (&d)[TILES][EIGHTS * 4], const View &s, const float (&scales)[COLUMNS], int tiles) {
-    if (BITS == 4) multiply_int4(d, s, scales, tiles);
+  static __device__ __forceinline__ void multiply(float (&d)[TILES][EIGHTS * 4], const View &s, int tiles) {
+    if (BITS == 4) multiply_int4(d, s, tiles);
     else if (BITS == 8 && KIND != KIND_FP8) multiply_fp8(d, s, tiles);
     else multiply_same(d, s, tiles);
-  }
-
-  // Of the thread's columns.
-  static __device__ __forceinline__ void load_scales(float (&to)[COLUMNS], const GemmFewParams &f, const Place &at, int step, int lane) {
-    int64_t column = at.first + lane / 4, other = at.second ? at.second : f.any.n;
-#pragma unroll
-    for (int c = 0; c < COLUMNS; c++)
-      to[c] = at.has(c, lane / 4) ? __ldg(at.scales + (column + c / 2 * at.tall + c % 2 * other) * f.groups + step) : 0;
-  }
-
-  static __device__ __forceinline__ void load_all_scales(float (&to)[HALVES][COLUMNS], const GemmFewParams &f, const Place &at, int step, int lane) {
-#pragma unroll
-    for (int half = 0; half < HALVES; half++) load_scales(to[half], f, at, min(step * HALVES + half, (int)f.groups - 1), lane);
   }
 
   // The steps that a warp copies, group after group.
@@ -349,6 +368,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / PIECES) * stride + own;
     at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
     at.x_rows = x_stride * (32 / X_PIECES), at.rows = (int)p.m - row;
+    at.n = p.n, at.groups = (int)f.groups, at.whole = f.groups % 4 == 0 && (uintptr_t)f.scales % 16 == 0;
     at.scales = f.scales + t.z * (int64_t)(gated ? 2 * p.n : p.n) * f.groups;
     return at;
   }
@@ -368,20 +388,14 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     int stage = 0;
     for (int column = t.column; column < t.end; column += t.across) {
       int tiles = (at.left + at.tall - 1) / at.tall;
-      float d[TILES][EIGHTS * 4] = {}, scales[HALVES][COLUMNS], coming[HALVES][COLUMNS];
-      if (BITS == 4) load_all_scales(coming, f, at, at.from, lane);
+      float d[TILES][EIGHTS * 4] = {};
 #pragma unroll 1
       for (int step = at.from; step < at.to && tiles > 0; step += at.by) {
-        if (BITS == 4) {
-#pragma unroll
-          for (int c = 0; c < HALVES * COLUMNS; c++) scales[c / COLUMNS][c % COLUMNS] = coming[c / COLUMNS][c % COLUMNS];
-          load_all_scales(coming, f, at, step + at.by, lane); // of the next step
-        }
         copy_wait<STAGES - 2>();
         __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
         ahead.next(ring, t, group_bytes, lane);
 #pragma unroll
-        for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half}, scales[half], tiles);
+        for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half, step * HALVES + half}, tiles);
         if (++stage == STAGES) stage = 0;
       }
       leave(sums, d, t, warp, lane, lane / 4);
