@@ -10,8 +10,6 @@ enum {
   TENSOR_COLUMNS = 16,   // that a warp computes at once with tensor cores
   TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
   WALK_RING = 3,         // the same of fp32
-  STRIP_RING = 8,        // rows in shared memory of a warp that walks down a strip, a power of two
-  STRIP_MORE = 128,      // bytes after the last that lanes beyond a strip read
   STENCIL_PIECES = 3,    // of a coefficient, at most
   STENCIL_DISTANCES = 9  // from the centre on
 };
@@ -22,7 +20,6 @@ typedef enum StencilLayout { // of a thread's columns
   STENCIL_NARROW, // one, and the next thread has the next one, of the rows below at the end of a row
   STENCIL_DENSE,  // one vector of x as one long row: rows are short and follow each other without a gap
   STENCIL_FLAT,   // one vector of the only row
-  STENCIL_STRIP,  // words of a warp that walks down a strip: StencilStripParams
   STENCIL_WALK    // of blocks that walk down strips: StencilWalkParams
 } StencilLayout;
 
@@ -39,21 +36,6 @@ typedef struct StencilParams {
   uint32_t ahead; // a block prefetches into L2 the part of x of the block that many further on; 0: none
   float centre, side[8];
 } StencilParams;
-
-// Bytes of a row in shared memory, of `each` columns a lane; blocks on an SM.
-#define STRIP_SLOT(size, each)     (32 * (each) * (size))
-#define STRIP_BLOCKS(radius, size, each) ((radius) > 1 || (size) * (each) > 16 ? 2 : 3)
-
-typedef struct StencilStripParams {
-  void *y;
-  const void *x, *x_end;
-  int64_t m, n, y_stride, x_stride;            // elements
-  uint32_t strips, wider, units;               // of columns; so many of them have one column more; in all: strips of so many rows
-  int32_t rows, columns, beyond;               // of a unit; columns beyond it that are computed, too
-  int32_t y_pitch, warp_bytes;                 // bytes of a row of results, of a warp's shared memory
-  int32_t x_kind, y_kind, radius;
-  float centre, side[8];
-} StencilStripParams;
 
 typedef struct StencilWalkParams {
   void *y;

@@ -24,12 +24,8 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 
 // The last two walk: fp32, and 2-byte elements by tensor cores. Shared memory: stages, and results of 4 bytes.
 enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 88 << 10 };
-enum { STRIP_SHARED = 100 << 10 };
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
-#define STENCIL(name, size, radius, rows, layout) (layout) == STENCIL_STRIP ? STRIP_SHARED : 0,
-#define STENCIL_WALKS(name, size, radius)         (size) == 4 ? WALK_SHARED : TENSOR_SHARED,
-#include "kernels/stencil/stencil.def"
-};
+    [KERNEL_WALK] = WALK_SHARED, [KERNEL_TENSOR] = TENSOR_SHARED};
 
 static SolDtype out_of(const SolStencil *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -165,57 +161,6 @@ static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkPar
   l->grid[0] = (uint32_t)cpu_min(p->units, blocks);
 }
 
-// How a warp's strips are cut: `warps` of them are to have equally much, of as wide strips and as few rows read twice as can be.
-static void cut_strips(const SolStencil *a, StencilStripParams *p, int64_t most, int64_t warps) {
-  enum { MORE_TURNS = 8, ROW = 32 }; // units of a warp, beyond the fewest; what a row costs, in columns
-  int64_t strips = ops_ceil_div(a->n, most), fewest = ops_ceil_div(strips, warps), least = INT64_MAX;
-  int64_t most_strips = a->n < 64 ? 1 : a->n / 64; // a chunk across the end of one strip is in the next
-  for (int64_t turns = fewest; turns < fewest + MORE_TURNS; turns++) {
-    int64_t segments = cpu_min(turns * warps / strips, a->m), each = ops_ceil_div(a->m, segments);
-    int64_t across = cpu_min(turns * warps / ops_ceil_div(a->m, each), most_strips);
-    if (across < strips) across = strips;
-    int64_t cost = turns * (each + 2 * a->radius) * (ops_ceil_div(a->n, across) + ROW);
-    if (cost >= least) continue;
-    least = cost, p->rows = (int32_t)each, p->strips = (uint32_t)across;
-    p->units = (uint32_t)(across * ops_ceil_div(a->m, each));
-  }
-  p->columns = (int32_t)(a->n / p->strips), p->wider = (uint32_t)(a->n % p->strips);
-}
-
-// Columns that fit a strip: a row starts anywhere in the first 16 bytes of its place, with what is computed beyond the strip and around it.
-static int64_t strip_columns(const SolStencil *a, int each) {
-  int size = ops_size(a->dtype);
-  return (STRIP_SLOT(size, each) - 16 + size) / size - (16 / ops_size(out_of(a)) - 1) - 2 * a->radius;
-}
-
-// The kernel that takes fewest instructions for a row of x; -1: there is none for the radius.
-static int pick_strip(const SolStencil *a) {
-  enum { ROW = 90, COLUMN = 10 }; // instructions of a row of a strip, and of one of a lane's columns
-  int best = -1;
-  int64_t least = INT64_MAX;
-  for (int k = 0; k < KERNEL_COUNT; k++) {
-    const Variant *v = &variants[k];
-    if (v->layout != STENCIL_STRIP || v->size != ops_size(a->dtype) || v->radius != a->radius) continue;
-    int64_t cost = ops_ceil_div(a->n, strip_columns(a, v->rows)) * (ROW + COLUMN * v->rows);
-    if (cost < least) least = cost, best = k;
-  }
-  return best;
-}
-
-static void plan_strip(const SolContext *ctx, const SolStencil *a, StencilStripParams *p, int each,
-                       OpsLaunch *l) {
-  enum { WARPS = STENCIL_THREADS / 32 };
-  int size = ops_size(a->dtype), out = ops_size(out_of(a));
-  int64_t blocks = (int64_t)ctx->sms * STRIP_BLOCKS(a->radius, size, each);
-  p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
-  p->beyond = 16 / out - 1;
-  p->y_pitch = 32 * each * out + 16;
-  p->warp_bytes = STRIP_RING * STRIP_SLOT(size, each) + STRIP_MORE + 2 * p->y_pitch;
-  l->shared = (uint32_t)(p->warp_bytes * WARPS);
-  cut_strips(a, p, strip_columns(a, each), blocks * WARPS);
-  l->grid[0] = (uint32_t)cpu_min(ops_ceil_div(p->units, WARPS), blocks);
-}
-
 // Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
 static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), step = 2 * TENSOR_COLUMNS;
@@ -276,24 +221,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                                    : wide && a->radius > 4 && plan_fp32(ctx, a, &t, &walk));
   if (walks && ops_has_kernel(ctx, &ops_stencil, walk.kernel))
     return ops_launch(ctx, &ops_stencil, &walk, stream);
-  int strips = flat || narrow || wide ? -1 : pick_strip(a);
-  if (strips >= 0 && ops_has_kernel(ctx, &ops_stencil, strips)) {
-    StencilStripParams s = {.y = a->y,
-                            .x = a->x,
-                            .m = a->m,
-                            .n = a->n,
-                            .y_stride = p.y_stride,
-                            .x_stride = p.x_stride,
-                            .x_kind = p.x_kind,
-                            .y_kind = p.y_kind,
-                            .radius = a->radius,
-                            .centre = a->centre};
-    memcpy(s.side, a->side, sizeof s.side);
-    OpsLaunch strip = {
-        .kernel = strips, .block = STENCIL_THREADS, .early = true, .params = &s, .bytes = sizeof s};
-    plan_strip(ctx, a, &s, variants[strips].rows, &strip);
-    return ops_launch(ctx, &ops_stencil, &strip, stream);
-  }
   // A vector of four elements is too few for the many loads of a large radius.
   // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
   enum { MANY_ROWS = 64 };
