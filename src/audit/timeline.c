@@ -2,8 +2,6 @@
 #include "audit/inside.h"
 #include "base/heap.h"
 
-#include <string.h>
-
 static const AuditInst *inst_at(const AuditLaunch *l, uint32_t place) {
   uint32_t low = 0, high = l->inst_count;
   while (low < high) {
@@ -135,11 +133,17 @@ static double drain_clocks(const MachineModel *m, const AuditLaunch *l, const Ma
   return stores ? (m->fence_clocks + m->store_fence_clocks) / sol_larger(waves, 1) : 0;
 }
 
+static bool hands_registers(const AuditInst *in) {
+  static const char name[] = "setmaxnreg";
+  size_t k = 0;
+  while (name[k] && in->text[k] == name[k]) k++;
+  return !name[k] && in->counts.executions;
+}
+
 // Warps that hand registers to others, and those that wait for them.
 static double register_clocks(const MachineModel *m, const AuditLaunch *l) {
   for (uint32_t i = 0; i < l->inst_count; i++)
-    if (strncmp(l->insts[i].text, "setmaxnreg", 10) == 0 && l->insts[i].counts.executions)
-      return m->register_clocks;
+    if (hands_registers(&l->insts[i])) return m->register_clocks;
   return 0;
 }
 

@@ -9,7 +9,6 @@
 // lanes r % 32 of each quarter, at byte `id` + j. In the descriptor bits 29-30 have A's id, 4-5 B's, 23 the type: 0 e4m3
 // without its sign, 1 a power of two (ue8m0).
 #include "emu/isa/tcgen05.h"
-#include <math.h>
 
 enum { MOST_K = 64, ROWS = TMEM_LANES, QUARTER = 32 };
 
@@ -67,7 +66,7 @@ static double scale_of(const EmuTmem *t, uint32_t address, uint32_t row, uint32_
                        bool power) {
   uint32_t cell = t->cell[(address & 0xffff) + row / QUARTER][quarter * QUARTER + row % QUARTER];
   uint32_t code = cell >> byte * 8 & 255;
-  return power ? code == 255 ? NAN : ldexp(1, (int)code - 127) : num_cvt_f32_small(code & 127, NUM_E4M3);
+  return power ? num_f32((uint32_t)num_cvt_bf16_ue8m0(code) << 16) : num_cvt_f32_small(code & 127, NUM_E4M3);
 }
 
 typedef struct Sides { // of one sum
