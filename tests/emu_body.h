@@ -99,6 +99,22 @@ static inline Ran run_body(const Body *b) {
   return r;
 }
 
+// Loads a text whose kernel is `k` and launches it, with what is given of the launch, unless something has failed already.
+static inline void body_launch(Ran *r, SolEmu *emu, SolPtxSource source, SolEmuLaunch launch) {
+  SolEmuModule *module = NULL;
+  SolEmuResult result = {0};
+  if (!r->status) r->status = sol_emu_load(emu, &source, 1, &module, &r->err);
+  if (r->status) return;
+  launch.kernel = sol_emu_kernel(module, "k");
+  launch.checks = SOL_EMU_CHECK_RACE | SOL_EMU_CHECK_SYNC;
+  launch.max_instructions = 10000000;
+  r->status = sol_emu_launch(emu, &launch, &result, &r->err);
+  r->end = result.end;
+  r->findings = result.finding_count;
+  if (result.finding_count) r->finding = result.findings[0];
+  sol_emu_result_free(&result);
+}
+
 // Runs it and says whether all went well; where it did not, why.
 static inline bool body_ok(const Ran *r, const char *what) {
   return CHECK_MSG(!r->status && r->end == SOL_EMU_DONE && !r->findings, "%s: status %d, end %d: %s%s", what,

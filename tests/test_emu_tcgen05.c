@@ -215,8 +215,6 @@ static void write_product(const Case *c, const char *wait, const char *wait_ld) 
 static Ran run_text(const Case *c) {
   Ran r = {0};
   SolEmu *emu = NULL;
-  SolEmuModule *module = NULL;
-  SolEmuResult result = {0};
   Args args = {
       .a = descriptor(c, 0), .b = descriptor(c, B_AT), .instruction = instruction(c), .adds = c->adds};
   r.status = sol_emu_create(&(SolEmuMachine){.workers = 1}, &emu, &r.err);
@@ -225,25 +223,14 @@ static Ran run_text(const Case *c) {
   if (!r.status) r.status = sol_emu_alloc(emu, sizeof work.out, "out", &args.out, &r.err);
   if (!r.status) r.status = sol_emu_write(emu, args.image, work.image, IMAGE, &r.err);
   if (!r.status) r.status = sol_emu_write(emu, args.in, work.in, sizeof work.in, &r.err);
-  if (!r.status)
-    r.status = sol_emu_load(emu, &(SolPtxSource){"tcgen05", text.at, text.length}, 1, &module, &r.err);
-  if (!r.status) {
-    SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, "k"),
-                           .grid = {1, 1, 1},
-                           .block = {LANES, 1, 1},
-                           .dynamic_shared = IMAGE + 16,
-                           .params = &args,
-                           .param_bytes = sizeof args,
-                           .async_order = c->order,
-                           .checks = SOL_EMU_CHECK_RACE | SOL_EMU_CHECK_SYNC,
-                           .max_instructions = 10000000};
-    r.status = sol_emu_launch(emu, &launch, &result, &r.err);
-    r.end = result.end;
-    r.findings = result.finding_count;
-    if (result.finding_count) r.finding = result.findings[0];
-  }
+  body_launch(&r, emu, (SolPtxSource){"tcgen05", text.at, text.length},
+              (SolEmuLaunch){.grid = {1, 1, 1},
+                             .block = {LANES, 1, 1},
+                             .dynamic_shared = IMAGE + 16,
+                             .params = &args,
+                             .param_bytes = sizeof args,
+                             .async_order = c->order});
   if (!r.status) r.status = sol_emu_read(emu, work.out, args.out, sizeof work.out, &r.err);
-  sol_emu_result_free(&result);
   sol_emu_destroy(emu);
   return r;
 }

@@ -85,8 +85,6 @@ static void write_kernel(const char *old, const char *new) {
 static Ran run_text(int m, int n, uint64_t order, uint32_t cluster) {
   Ran r = {0};
   SolEmu *emu = NULL;
-  SolEmuModule *module = NULL;
-  SolEmuResult result = {0};
   const uint64_t layout = UINT64_C(128) / 16 << 16 | UINT64_C(256) / 16 << 32 | UINT64_C(1) << 46;
   Args args = {
       .a = layout, .b = layout | B_AT / 16, .i = 1u << 4 | (uint32_t)n / 8 << 17 | (uint32_t)m / 16 << 24};
@@ -94,26 +92,15 @@ static Ran run_text(int m, int n, uint64_t order, uint32_t cluster) {
   if (!r.status) r.status = sol_emu_alloc(emu, sizeof work.image, "image", &args.image, &r.err);
   if (!r.status) r.status = sol_emu_alloc(emu, sizeof work.out, "out", &args.out, &r.err);
   if (!r.status) r.status = sol_emu_write(emu, args.image, work.image, sizeof work.image, &r.err);
-  if (!r.status)
-    r.status = sol_emu_load(emu, &(SolPtxSource){"pair", text, strlen(text)}, 1, &module, &r.err);
-  if (!r.status) {
-    SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, "k"),
-                           .grid = {cluster, 1, 1},
-                           .block = {LANES, 1, 1},
-                           .cluster = {cluster, 1, 1},
-                           .dynamic_shared = IMAGE + 16,
-                           .params = &args,
-                           .param_bytes = sizeof args,
-                           .async_order = order,
-                           .checks = SOL_EMU_CHECK_RACE | SOL_EMU_CHECK_SYNC,
-                           .max_instructions = 10000000};
-    r.status = sol_emu_launch(emu, &launch, &result, &r.err);
-    r.end = result.end;
-    r.findings = result.finding_count;
-    if (result.finding_count) r.finding = result.findings[0];
-  }
+  body_launch(&r, emu, (SolPtxSource){"pair", text, strlen(text)},
+              (SolEmuLaunch){.grid = {cluster, 1, 1},
+                             .block = {LANES, 1, 1},
+                             .cluster = {cluster, 1, 1},
+                             .dynamic_shared = IMAGE + 16,
+                             .params = &args,
+                             .param_bytes = sizeof args,
+                             .async_order = order});
   if (!r.status) r.status = sol_emu_read(emu, work.out, args.out, sizeof work.out, &r.err);
-  sol_emu_result_free(&result);
   sol_emu_destroy(emu);
   return r;
 }

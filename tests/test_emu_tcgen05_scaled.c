@@ -127,8 +127,6 @@ static Ran run_case(const Case *c, uint32_t i, uint64_t order) {
   const uint64_t layout = UINT64_C(128) / 16 << 16 | UINT64_C(256) / 16 << 32 | UINT64_C(1) << 46;
   Ran r = {0};
   SolEmu *emu = NULL;
-  SolEmuModule *module = NULL;
-  SolEmuResult result = {0};
   Args args = {.a = layout, .b = layout | B_AT / 16, .i = i};
   snprintf(text, sizeof text,
            "%s@%%one tcgen05.mma.cta_group::1.kind::%s [%%tm], %%da, %%db, %%i, %s%%no;\n%s", before, c->kind,
@@ -137,25 +135,14 @@ static Ran run_case(const Case *c, uint32_t i, uint64_t order) {
   if (!r.status) r.status = sol_emu_alloc(emu, sizeof work.image, "image", &args.image, &r.err);
   if (!r.status) r.status = sol_emu_alloc(emu, sizeof work.out, "out", &args.out, &r.err);
   if (!r.status) r.status = sol_emu_write(emu, args.image, work.image, sizeof work.image, &r.err);
-  if (!r.status)
-    r.status = sol_emu_load(emu, &(SolPtxSource){"scaled", text, strlen(text)}, 1, &module, &r.err);
-  if (!r.status) {
-    SolEmuLaunch launch = {.kernel = sol_emu_kernel(module, "k"),
-                           .grid = {1, 1, 1},
-                           .block = {ROWS, 1, 1},
-                           .dynamic_shared = IMAGE + 16,
-                           .params = &args,
-                           .param_bytes = sizeof args,
-                           .async_order = order,
-                           .checks = SOL_EMU_CHECK_RACE | SOL_EMU_CHECK_SYNC,
-                           .max_instructions = 10000000};
-    r.status = sol_emu_launch(emu, &launch, &result, &r.err);
-    r.end = result.end;
-    r.findings = result.finding_count;
-    if (result.finding_count) r.finding = result.findings[0];
-  }
+  body_launch(&r, emu, (SolPtxSource){"scaled", text, strlen(text)},
+              (SolEmuLaunch){.grid = {1, 1, 1},
+                             .block = {ROWS, 1, 1},
+                             .dynamic_shared = IMAGE + 16,
+                             .params = &args,
+                             .param_bytes = sizeof args,
+                             .async_order = order});
   if (!r.status) r.status = sol_emu_read(emu, work.out, args.out, sizeof work.out, &r.err);
-  sol_emu_result_free(&result);
   sol_emu_destroy(emu);
   return r;
 }
