@@ -115,7 +115,8 @@ static void try_op(SolContext *ctx, const OpsDef *def) {
         if (!c.dim[0] || (!c.dim[1] && strchr(def->shape, 'x'))) continue;
         if (emu && (c.dim[1] > LONGEST || (s + o) % EVERY)) continue;
         c.dim[0] = ROWS;
-        if (c.dim[1] > 70000 && emu) c.dim[0] = 2; // wide rows take their time there
+        bool wide = c.dim[1] * (c.dim[2] > 1 ? c.dim[2] : 1) > 70000;
+        if (wide && emu) c.dim[0] = 2; // they take their time there
         try_case(ctx, def, &c, &ran);
       }
   printf("%-5s %-16s %4d cases%s\n", sol_backend_name(sol_context_backend(ctx)), def->name, ran,
