@@ -1,6 +1,7 @@
-// Times variants of the decode attention kernels on this GPU beside a copy of as many bytes, half of them read and half written, and
-// beside reading them alone. Each variant's last sequence is held against sums in double.
+// Times variants of decode_attention_part.cuh on this GPU beside a copy of as many bytes, half of them read and half written, with several lengths
+// of parts and blocks of an SM. Each one's last sequence is held against sums in double.
 //   nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels bench/decode_gpu.cu -o decode_gpu && ./decode_gpu
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,9 +12,7 @@
 #include <vector>
 
 #include "decode_attention/decode_attention_combine.cuh"
-#include "decode_attention/decode_attention_few.cuh"
-#include "decode_attention/decode_attention_latent.cuh"
-#include "decode_attention/decode_attention_warps.cuh"
+#include "decode_attention/decode_attention_part.cuh"
 
 #define CHECK(call)                                                                                          \
   do {                                                                                                       \
@@ -29,13 +28,17 @@ __device__ static uint32_t hash(uint32_t x) {
 }
 __device__ static float value(int64_t i, uint32_t seed) {
   float x = 0;
-  for (int j = 0; j < 4; j++) x += (float)(hash((uint32_t)i * 4 + j ^ seed * 0x9e3779b9u) >> 8) / (1 << 23) - 1;
+  for (int j = 0; j < 4; j++)
+    x += (float)(hash((uint32_t)i * 4 + j ^ seed * 0x9e3779b9u) >> 8) / (1 << 23) - 1;
   return x;
 }
 __global__ void fill(void *to, int64_t count, uint32_t seed, int fp8) {
-  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x) {
-    if (fp8) ((__nv_fp8_e4m3 *)to)[i] = __nv_fp8_e4m3(value(i, seed));
-    else store_one(to, i, KIND_BF16, value(i, seed));
+  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count;
+       i += (int64_t)gridDim.x * blockDim.x) {
+    if (fp8)
+      ((__nv_fp8_e4m3 *)to)[i] = __nv_fp8_e4m3(value(i, seed));
+    else
+      store_one(to, i, KIND_BF16, value(i, seed));
   }
 }
 static void *filled(int64_t count, uint32_t seed, int fp8) {
@@ -76,41 +79,65 @@ template <class F> static double median_time(int calls, F call) {
 
 // ---- kernels ----
 
-template <class T, int blocks> __global__ void __launch_bounds__(T::THREADS, blocks) decode(const __grid_constant__ DecodeParams p) {
+template <class T, int blocks>
+__global__ void __launch_bounds__(T::THREADS, blocks) decode(const __grid_constant__ DecodeBoxParams p) {
   let_successor_start();
   T::run(p);
 }
-template <int V> __global__ void __launch_bounds__(DECODE_SLOTS * 32, V > 128 ? 2 : 4) combine(const __grid_constant__ DecodeParams p) {
+template <int V>
+__global__ void __launch_bounds__(DECODE_SLOTS * 32, V > 64 ? 2 : 3)
+    combine(const __grid_constant__ DecodeParams p) {
   let_successor_start();
   DecodeCombine<V>::run(p);
 }
 
 struct Variant {
   const char *name;
-  void (*kernel)(const DecodeParams), (*combine)(const DecodeParams);
-  int fp8, d, heads, threads, blocks, step; // step: tokens at a time
+  void (*kernel)(const DecodeBoxParams), (*combine)(const DecodeParams);
+  int fp8, d, heads, blocks, step; // step: tokens at a time
   size_t shared;
 };
-template <class T, int V, int blocks> static Variant variant(const char *name, int fp8, int d, int heads, int step) {
-  return {name, decode<T, blocks>, combine<V>, fp8, d, heads, T::THREADS, blocks, step, sizeof(typename T::Shared)};
-}
-#define WARPS(fp8, d, tiles, keys, warps, blocks, places)                                                    \
-  variant<DecodeWarps<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, keys, warps, places>, d, blocks>(           \
-      "keys " #keys " warps " #warps " blocks " #blocks " places " #places, fp8, d, tiles * 8, (keys) * (warps))
+#define PART(fp8, d, tiles, ways, keys, places, blocks)                                                            \
+  {                                                                                                          \
+    "tiles " #tiles " ways " #ways " keys " #keys " places " #places " blocks " #blocks,                                    \
+        decode<DecodePart<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, ways, keys, places>, blocks>, combine<d>,    \
+        fp8, d, tiles * ways * 8, blocks, keys *DECODE_PART_WARPS / ways,                                                  \
+        DECODE_PART_SHARED(tiles, ways, d, keys, 2 - fp8, places)                                                  \
+  }
 static std::vector<Variant> variants() {
-  return {WARPS(0, 128, 1, 32, 4, 2, 1), WARPS(0, 128, 1, 32, 8, 1, 1), WARPS(0, 128, 2, 32, 4, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 1), WARPS(1, 128, 1, 16, 8, 2, 2),
-          WARPS(0, 64, 1, 32, 8, 2, 1),  WARPS(0, 64, 1, 32, 8, 2, 2),  WARPS(1, 64, 1, 32, 8, 2, 1),  WARPS(1, 64, 1, 32, 8, 2, 2),  WARPS(0, 256, 1, 16, 4, 2, 1),
-          WARPS(1, 256, 1, 32, 4, 2, 1),
-          variant<DecodeFew<KIND_BF16>, DECODE_LATENT_V, 1>("few", 0, DECODE_LATENT, DECODE_ROWS, 64),
-          variant<DecodeLatent<KIND_BF16>, DECODE_LATENT_V, 1>("latent", 0, DECODE_LATENT, DECODE_WIDE_ROWS, 64)};
+  return {PART(0, 128, 1, 1, 16, 3, 4), PART(0, 128, 1, 1, 16, 4, 3), PART(0, 128, 2, 2, 16, 7, 3),
+          PART(0, 64, 1, 1, 32, 3, 4),  PART(0, 64, 1, 1, 32, 4, 3),  PART(0, 256, 1, 1, 16, 2, 3),
+          PART(1, 128, 1, 1, 32, 3, 4), PART(1, 128, 1, 1, 32, 4, 3), PART(1, 256, 1, 1, 16, 4, 3)};
 }
 
-template <class... Args> static void launch_early(void (*kernel)(Args...), int grid, int threads, size_t shared, cudaStream_t stream, Args... args) {
+// As src/ops/decode_attention_launch.c has it.
+static CUresult (*encode)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
+                          const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,
+                          CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+static DecodeMap map_of(const void *cache, int d, int size, int page, int kv, int pages) {
+  uint64_t row = (uint64_t)d * size, wide = row < 128 ? row : 128, token = row * kv;
+  cuuint64_t dims[] = {wide / size, (cuuint64_t)page, row / wide, (cuuint64_t)kv, (cuuint64_t)pages},
+             strides[] = {token, wide, row, token * page};
+  cuuint32_t box[] = {(cuuint32_t)(wide / size), 16, (cuuint32_t)(row / wide), 1, 1},
+             ones[] = {1, 1, 1, 1, 1};
+  DecodeMap m;
+  CUresult r =
+      encode((CUtensorMap *)&m, size == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 5,
+             (void *)cache, dims, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+             wide == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
+             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (r) printf("no tensor map: %d\n", r), exit(2);
+  return m;
+}
+template <class... Args>
+static void launch_early(void (*kernel)(Args...), int grid, int threads, size_t shared, cudaStream_t stream,
+                         Args... args) {
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(grid), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared, config.stream = stream;
+  config.gridDim = dim3(grid), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared,
+  config.stream = stream;
   config.attrs = &early, config.numAttrs = 1;
   CHECK(cudaLaunchKernelEx(&config, kernel, args...));
 }
@@ -122,19 +149,6 @@ __global__ void __launch_bounds__(256) copy(uint4 *to, const uint4 *from, int64_
   let_successor_start();
   if (i < count) to[i] = from[i];
 }
-__global__ void __launch_bounds__(512) read(uint4 *to, const uint4 *from, int64_t count) {
-  enum { EACH = 8 };
-  int64_t base = (int64_t)blockIdx.x * 512 * EACH + threadIdx.x;
-  uint4 x[EACH] = {};
-  uint32_t any = 0;
-#pragma unroll
-  for (int i = 0; i < EACH; i++)
-    if (base + i * 512 < count) x[i] = __ldcs(from + base + i * 512);
-#pragma unroll
-  for (int i = 0; i < EACH; i++) any |= x[i].x ^ x[i].y ^ x[i].z ^ x[i].w;
-  if (any == 0xdeadbeef) to[base] = x[0];
-}
-
 // ---- the reference: a block for each head of sequence b ----
 
 __global__ void refer(const DecodeParams p, int b, int d, int fp8, int tokens, double *scores, double *want) {
@@ -143,12 +157,15 @@ __global__ void refer(const DecodeParams p, int b, int d, int fp8, int tokens, d
   int head = blockIdx.x, kv = head / p.group;
   scores += (int64_t)head * tokens;
   auto at = [&](const void *cache, int t, int i) {
-    int64_t row = (int64_t)p.table[(int64_t)b * p.table_pages + t / p.page_size] * p.page_size + t % p.page_size, n = (row * p.kv_heads + kv) * d + i;
+    int64_t row = (int64_t)p.table[(int64_t)b * p.table_pages + t / p.page_size] * p.page_size +
+                  t % p.page_size,
+            n = (row * p.kv_heads + kv) * d + i;
     return fp8 ? (float)((const __nv_fp8_e4m3 *)cache)[n] : load_one(cache, n, KIND_BF16);
   };
   for (int t = threadIdx.x; t < tokens; t += blockDim.x) {
     double x = 0;
-    for (int i = 0; i < d; i++) x += (double)load_one(p.q, b * p.q_row + head * d + i, KIND_BF16) * at(p.k_cache, t, i);
+    for (int i = 0; i < d; i++)
+      x += (double)load_one(p.q, b * p.q_row + head * d + i, KIND_BF16) * at(p.k_cache, t, i);
     scores[t] = x * p.scale;
   }
   __syncthreads();
@@ -164,14 +181,16 @@ __global__ void refer(const DecodeParams p, int b, int d, int fp8, int tokens, d
   __syncthreads();
   if (threadIdx.x >= wide) return;
   double o = 0;
-  for (int t = 0; t < tokens; t++) o += scores[t] * at(d == DECODE_LATENT ? p.k_cache : p.v_cache, t, threadIdx.x);
+  for (int t = 0; t < tokens; t++)
+    o += scores[t] * at(d == DECODE_LATENT ? p.k_cache : p.v_cache, t, threadIdx.x);
   o /= sum;
   want[head * wide + threadIdx.x] = o;
 }
 
 static double error_of(const DecodeParams &p, int d, const std::vector<double> &want) {
   std::vector<uint16_t> o((size_t)p.heads * d);
-  CHECK(cudaMemcpy(o.data(), (uint16_t *)p.o + (p.batch - 1) * p.o_row, o.size() * 2, cudaMemcpyDeviceToHost));
+  CHECK(
+      cudaMemcpy(o.data(), (uint16_t *)p.o + (p.batch - 1) * p.o_row, o.size() * 2, cudaMemcpyDeviceToHost));
   double error = 0, size = 0;
   for (size_t i = 0; i < o.size(); i++) {
     uint32_t bits = (uint32_t)o[i] << 16;
@@ -183,74 +202,92 @@ static double error_of(const DecodeParams &p, int d, const std::vector<double> &
 }
 
 __global__ void make_table(int32_t *table, int count, int32_t *lengths, int batch, int tokens) {
-  for (int i = threadIdx.x; i < count; i += blockDim.x) table[i] = (int)((int64_t)i * 7919 % count); // 7919 is prime
+  for (int i = threadIdx.x; i < count; i += blockDim.x)
+    table[i] = (int)((int64_t)i * 7919 % count); // 7919 is prime
   for (int i = threadIdx.x; i < batch; i += blockDim.x) lengths[i] = tokens;
 }
 
 static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, int fp8) {
   enum { PAGE = 64 };
-  bool latent = d == DECODE_LATENT;
-  int wide = latent ? DECODE_LATENT_V : d;
-  int64_t each = (int64_t)batch * tokens * kv_heads * d, bytes = each * (2 - latent) * (2 - fp8);
-  int sets = bytes < 1 << 24 ? 1 : (int)std::max<int64_t>(1, std::min<int64_t>(12, 400000000 / bytes + 1)), pages = batch * tokens / PAGE;
+  int64_t each = (int64_t)batch * tokens * kv_heads * d, bytes = each * 2 * (2 - fp8);
+  int sets = (int)std::max<int64_t>(1, std::min<int64_t>(8, 400000000 / bytes + 1)),
+      pages = batch * tokens / PAGE;
   std::vector<void *> k, v;
-  for (int i = 0; i < sets; i++) k.push_back(filled(each, 1 + i, fp8)), v.push_back(filled(each, 101 + i, fp8));
-  void *q = filled((int64_t)batch * heads * d, 77, 0), *o = filled((int64_t)batch * heads * wide, 78, 0), *table, *lengths, *space, *to;
+  for (int i = 0; i < sets; i++)
+    k.push_back(filled(each, 1 + i, fp8)), v.push_back(filled(each, 101 + i, fp8));
+  void *q = filled((int64_t)batch * heads * d, 77, 0), *o = filled((int64_t)batch * heads * d, 78, 0), *table,
+       *lengths, *space, *to;
   CHECK(cudaMalloc(&to, bytes));
   CHECK(cudaMalloc(&table, pages * 4));
   CHECK(cudaMalloc(&lengths, batch * 4));
-  CHECK(cudaMalloc(&space, (int64_t)batch * heads * (tokens / 128 + 1) * (wide + 2) * 4));
+  CHECK(cudaMalloc(&space, (int64_t)batch * heads * (tokens / 64 + 1) * (d + 2) * 4));
   make_table<<<1, 1024>>>((int32_t *)table, pages, (int32_t *)lengths, batch, tokens);
-  int calls = bytes < 1 << 24 ? 1 : (int)std::max<double>(sets, std::min(60.0, 2e-3 / (bytes / 4e12)));
+  int calls = (int)std::max<double>(sets, std::min(60.0, 2e-3 / (bytes / 4e12)));
   int64_t half = bytes / 32;
   double light = median_time(calls, [&](int i, cudaStream_t s) {
-    launch_early(copy, (int)((half + 255) / 256), 256, 0, s, (uint4 *)to + i % 2 * half, (const uint4 *)k[i % sets], half);
+    launch_early(copy, (int)((half + 255) / 256), 256, 0, s, (uint4 *)to + i % 2 * half,
+                 (const uint4 *)k[i % sets], half);
   });
-  double reading = median_time(calls * 2, [&](int i, cudaStream_t s) {
-    read<<<(int)((half + 4095) / 4096), 512, 0, s>>>((uint4 *)to, (const uint4 *)(i % 2 ? k : v)[i / 2 % sets], half);
-  });
-  printf("decode %dx%dx%dx%dx%d%s, %.0f MiB, copy %.1f us %.0f GB/s, read %.1f; times the copy's with parts of %s tokens\n", batch, heads,
-         kv_heads, tokens, d, fp8 ? " fp8" : "", bytes / 1048576.0, light * 1e6, bytes / light * 1e-9, reading * 2e6,
-         latent ? "512, 1024, 2048, 4096" : "256, 512, 1024, 2048, 4096");
-  std::vector<double> want((size_t)heads * wide);
-  int row_bytes = DECODE_ROW_BYTES(d, wide, 2 - fp8);
+  printf("decode %dx%dx%dx%dx%d%s, %.0f MiB, copy %.1f us\n", batch, heads, kv_heads, tokens, d,
+         fp8 ? " fp8" : "", bytes / 1048576.0, light * 1e6);
+  std::vector<double> want((size_t)heads * d);
+  int row_bytes = d * 2 * (2 - fp8);
   for (const Variant &f : variants()) {
-    if (f.d != d || f.fp8 != fp8 || (d != DECODE_LATENT && (f.heads == 16) != (heads / kv_heads > 8))) continue;
-    CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)f.shared));
-    printf("  %-44s", f.name);
-    for (int part : latent ? std::vector<int>{512, 1024, 2048, 4096} : std::vector<int>{256, 512, 1024, 2048, 4096}) {
-      DecodeParams p = {};
-      p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * wide, p.q_row = heads * d, p.pages = pages;
-      p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads, p.tiles = (p.group + f.heads - 1) / f.heads;
-      p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE;
-      p.capacity = tokens, p.whole = p.part = p.part_most = part, p.step = f.step, p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
-      p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.hint = DECODE_HINT / row_bytes, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
-      int64_t all = (int64_t)p.parts * batch * heads;
-      p.sums = (float *)space, p.mosts = p.sums + all * wide, p.weights = p.mosts + all;
-      if (want[0] == 0) {
-        double *scores, *out;
-        CHECK(cudaMalloc(&scores, (int64_t)heads * tokens * 8));
-        CHECK(cudaMalloc(&out, want.size() * 8));
-        p.k_cache = k[0], p.v_cache = v[0];
-        refer<<<heads, 512>>>(p, batch - 1, d, fp8, tokens, scores, out);
-        CHECK(cudaMemcpy(want.data(), out, want.size() * 8, cudaMemcpyDeviceToHost));
-        CHECK(cudaFree(scores));
-        CHECK(cudaFree(out));
+    if (f.d != d || f.fp8 != fp8 || (f.heads > 8) != (heads / kv_heads > 8)) continue;
+    CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024));
+    printf("  %s; KiB of a part/blocks of an SM\n   ", f.name);
+    for (int kib : {64, 128, 256, 512}) {
+      int part = kib * 1024 / row_bytes;
+      if (part > 1024 * (fp8 + 1) || part > tokens * 2 || part < f.step) continue;
+      for (int per : {f.blocks, 2, 1}) {
+        enum { WAVES = 8 };
+        int64_t items = (int64_t)batch * kv_heads * ((tokens + part - 1) / part) *
+                        ((heads / kv_heads + f.heads - 1) / f.heads);
+        if ((per < f.blocks &&
+             (items > sms * f.blocks || items <= sms * (per - 1) || per * sms * 2 < items)) ||
+            (per == 2 && f.blocks == 2 && per != f.blocks))
+          continue;
+        DecodeBoxParams all = {};
+        DecodeParams &p = all.all;
+        p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * d,
+        p.q_row = heads * d, p.pages = pages;
+        p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads,
+        p.tiles = (p.group + f.heads - 1) / f.heads;
+        p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE, p.many = 1 << 20;
+        p.capacity = tokens, p.whole = p.part = p.part_most = part, p.step = f.step,
+        p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
+        p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
+        size_t shared =
+            per < f.blocks ? std::max<size_t>(f.shared, (227 * 1024 / per - 1024) / 128 * 128) : f.shared;
+        int64_t rows = (int64_t)p.parts * batch * heads;
+        p.sums = (float *)space, p.mosts = p.sums + rows * d, p.weights = p.mosts + rows;
+        if (want[0] == 0) {
+          double *scores, *out;
+          CHECK(cudaMalloc(&scores, (int64_t)heads * tokens * 8));
+          CHECK(cudaMalloc(&out, want.size() * 8));
+          p.k_cache = k[0], p.v_cache = v[0];
+          refer<<<heads, 512>>>(p, batch - 1, d, fp8, tokens, scores, out);
+          CHECK(cudaMemcpy(want.data(), out, want.size() * 8, cudaMemcpyDeviceToHost));
+          CHECK(cudaFree(scores));
+          CHECK(cudaFree(out));
+        }
+        int grid = (int)std::min<int64_t>((int64_t)sms * f.blocks * WAVES,
+                                          (int64_t)batch * kv_heads * p.tiles * p.parts);
+        auto call = [&](int i, cudaStream_t s) {
+          p.k_cache = k[i % sets], p.v_cache = v[i % sets];
+          all.k = map_of(p.k_cache, d, 2 - fp8, PAGE, kv_heads, pages),
+          all.v = map_of(p.v_cache, d, 2 - fp8, PAGE, kv_heads, pages);
+          launch_early(f.kernel, grid, 128, shared, s, (const DecodeBoxParams)all);
+          int blocks = p.slots == 1 ? (batch * heads + DECODE_SLOTS - 1) / DECODE_SLOTS : batch * heads;
+          if (p.parts > 1) launch_early(f.combine, blocks, DECODE_SLOTS * 32, 0, s, (const DecodeParams)p);
+        };
+        double t = median_time(calls, call);
+        CHECK(cudaMemset(o, 0xff, (int64_t)batch * heads * d * 2));
+        call(0, 0);
+        CHECK(cudaDeviceSynchronize());
+        double error = error_of(p, d, want);
+        printf(" %d/%d %.3f (%.1f us)%s", kib, per, t / light, t * 1e6, error < 2e-3 ? "" : " WRONG");
       }
-      int grid = (int)std::min<int64_t>(sms * f.blocks, (int64_t)batch * kv_heads * p.tiles * p.parts);
-      auto call = [&](int i, cudaStream_t s) {
-        p.k_cache = k[i % sets], p.v_cache = latent ? NULL : v[i % sets];
-        launch_early(f.kernel, grid, f.threads, f.shared, s, (const DecodeParams)p);
-        int rows = p.slots == 1 ? (batch * heads + DECODE_SLOTS - 1) / DECODE_SLOTS : batch * heads;
-        if (p.parts > 1) launch_early(f.combine, rows, DECODE_SLOTS * 32, 0, s, (const DecodeParams)p);
-      };
-      double t = median_time(calls, call);
-      CHECK(cudaMemset(o, 0xff, (int64_t)batch * heads * wide * 2));
-      call(0, 0);
-      CHECK(cudaDeviceSynchronize());
-      double error = error_of(p, wide, want);
-      printf(" %.3f (%.1f us)%s", t / light, t * 1e6, error < 2e-3 ? "" : " WRONG");
-      if (part == 4096) printf(" error %.2g", error);
     }
     printf("\n");
     fflush(stdout);
@@ -258,30 +295,21 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
   for (int i = 0; i < sets; i++) cudaFree(k[i]), cudaFree(v[i]);
   for (void *x : {q, o, table, lengths, space, to}) CHECK(cudaFree(x));
 }
-
 // batch, heads, kv_heads, tokens, elements of a head, fp8
-static const int shapes[][6] = {{1, 32, 8, 16384, 128, 0},  {8, 32, 8, 8192, 128, 0},   {16, 32, 8, 16384, 128, 1}, {64, 16, 1, 4096, 576, 0},
-                                {64, 128, 1, 4096, 576, 0}, {16, 32, 8, 1024, 128, 0},  {64, 64, 8, 1024, 128, 0},  {2, 32, 8, 16384, 128, 1},
-                                {16, 32, 8, 16384, 64, 1},  {64, 16, 2, 4096, 256, 0},  {64, 16, 2, 4096, 256, 1},  {32, 32, 32, 2048, 128, 0},
-                                {256, 32, 8, 1024, 128, 0}, {1, 64, 8, 131072, 128, 0}, {8, 128, 8, 8192, 128, 0},  {16, 32, 8, 8192, 64, 0},
-                                {1, 128, 1, 65536, 576, 0}};
+static const int shapes[][6] = {
+    {1, 32, 8, 16384, 128, 0}, {8, 32, 8, 8192, 128, 0},   {16, 32, 8, 1024, 128, 0},
+    {64, 64, 8, 1024, 128, 0}, {40, 8, 8, 512, 128, 0},    {12, 25, 1, 22912, 128, 0},
+    {29, 96, 96, 256, 128, 0}, {16, 32, 8, 16384, 128, 1}, {3, 4, 4, 31488, 256, 1},
+    {64, 16, 2, 4096, 256, 0}, {6, 12, 12, 1792, 256, 0},  {1, 96, 96, 3904, 64, 0},
+    {3, 25, 25, 13504, 64, 0}, {32, 32, 32, 2048, 128, 0}};
 
-// No arguments: all shapes; a number: that one; anything else: small ones, for the emulator.
+// No arguments: all shapes; a number: that one.
 int main(int argc, char **argv) {
   CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
-  if (argc > 1 && *argv[1] >= '0' && *argv[1] <= '9') {
-    const int *x = shapes[atoi(argv[1]) % (sizeof shapes / sizeof *shapes)];
-    time_decode(x[0], x[1], x[2], x[3], x[4], x[5]);
-    return 0;
-  }
-  if (argc > 1) {
-    sms = 2;
-    time_decode(2, 70, 1, 640, DECODE_LATENT, 0);
-    if (argc > 2) return 0;
-    for (int d : {64, 128, 256})
-      for (int fp8 : {0, 1}) time_decode(2, d == 128 ? 24 : 6, 2, 320, d, fp8);
-    return 0;
-  }
-  for (const int *x : shapes) time_decode(x[0], x[1], x[2], x[3], x[4], x[5]);
+  cudaDriverEntryPointQueryResult found;
+  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000, cudaEnableDefault,
+                                         &found));
+  for (const int *x : shapes)
+    if (argc < 2 || x == shapes[atoi(argv[1])]) time_decode(x[0], x[1], x[2], x[3], x[4], x[5]);
   return 0;
 }

@@ -27,7 +27,7 @@ static double error_of(const OpsView *v, const unsigned char *got, const double 
   return sqrt(wrong / all);
 }
 
-// Inputs as test_ops has them, dense; one sequence.
+// Inputs as test_ops has them, dense.
 static void try_error(SolContext *ctx, const OpsDef *def, const OpsCase *c, double most) {
   enum { BEFORE = 256 }; // bytes that a trial keeps before a tensor
   Trial t;
@@ -65,6 +65,13 @@ static void try_errors(SolBackend backend) {
   }
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 288, 128}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 48, 576}, .dtype = SOL_BF16}, 2e-3);
+  // On a GPU of one SM a block has several parts one after another, of teams of one warp and of two.
+  int sms = ctx->sms;
+  ctx->sms = 1;
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {11, 8, 70, 64}, .dtype = SOL_BF16}, 2e-3);
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {40, 11, 70, 128}, .dtype = SOL_BF16, .option = 2},
+            2e-3);
+  ctx->sms = sms;
   sol_context_destroy(ctx);
 }
 

@@ -6,8 +6,7 @@
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "decode_attention/decode_attention_few.cuh"
 #include "decode_attention/decode_attention_latent.cuh"
-#include "decode_attention/decode_attention_own.cuh"
-#include "decode_attention/decode_attention_ring.cuh"
+#include "decode_attention/decode_attention_part.cuh"
 #endif
 
 #if __CUDA_ARCH__ >= 800
@@ -21,7 +20,7 @@
 #endif
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                       \
   DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps, places>)
-#if __CUDA_ARCH_FEAT_SM90_ALL // OWN is for these
+#if __CUDA_ARCH_FEAT_SM90_ALL // PART is for these
 #define ALONE(...)
 #else
 #define ALONE(kind, d, keys, warps, blocks)                                                                  \
@@ -42,26 +41,19 @@
 #define MANY(kind, fp8)   MANY_##fp8(kind)
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #define FEW(kind)                                                                                            \
-  KERNEL __launch_bounds__(256, 1) sol_decode_attention_few_##kind(const __grid_constant__ DecodeRingParams p) { \
+  KERNEL __launch_bounds__(256, 1) sol_decode_attention_few_##kind(const __grid_constant__ DecodeBoxParams p) { \
     let_successor_start();                                                                                   \
     DecodeFew<kind>::run(p);                                                                                 \
   }
 #define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
-#define RING(kind, fp8, d, keys, warps)                                                                      \
-  KERNEL __launch_bounds__((warps + DECODE_RING_COPIES) * 32, 1)                                             \
-      sol_decode_attention_ring_##kind##_##fp8##_##d(const __grid_constant__ DecodeRingParams p) {           \
+#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
+  KERNEL __launch_bounds__(DECODE_PART_WARPS * 32, blocks)                                                   \
+      sol_decode_attention_part_##kind##_##fp8##_##d##_##ways(const __grid_constant__ DecodeBoxParams p) {   \
     let_successor_start();                                                                                   \
-    DecodeRing<kind, fp8, d, 1, keys, warps>::run(p);                                                        \
-  }
-#define OWN(kind, fp8, d, keys, warps)                                                                       \
-  KERNEL __launch_bounds__(warps * 32, 1)                                                                    \
-      sol_decode_attention_own_##kind##_##fp8##_##d(const __grid_constant__ DecodeRingParams p) {            \
-    let_successor_start();                                                                                   \
-    DecodeOwn<kind, fp8, d, keys, warps>::run(p);                                                            \
+    DecodePart<kind, fp8, d, tiles, ways, keys, places>::run(p);                                             \
   }
 #else
-#define RING(...)
-#define OWN(...)
+#define PART(...)
 #define FEW(kind)
 #define WIDE(kind)
 #endif

@@ -18,6 +18,7 @@ typedef struct DecodeParams {
   int table_pages, capacity, window;              // capacity: the most tokens of a sequence; window: 0 for none
   int whole, part, part_most;                     // tokens: of a sequence that is not cut; of a part, at least and at most
   int many;                                       // parts of a sequence from which on they become longer
+  int coarse;                                     // tokens of a part, at least, of a sequence that has fewer than `many` of the shortest
   int step;                                       // tokens that a block has at a time
   int parts;                                      // that a sequence may have
   int hint;                                       // tokens that a block brings to L2 before its predecessor has ended
@@ -30,10 +31,10 @@ typedef struct DecodeParams {
 typedef struct __attribute__((aligned(64))) DecodeMap {
   uint64_t words[16];
 } DecodeMap;
-typedef struct DecodeRingParams {
+typedef struct DecodeBoxParams {
   DecodeMap k, v;
   DecodeParams all;
-} DecodeRingParams;
+} DecodeBoxParams;
 
 #define DECODE_SLOTS   8 // warps that may add up a head's parts
 #define DECODE_THREADS 128
@@ -54,23 +55,20 @@ typedef struct DecodeRingParams {
 // Blocks whose warps have items of their own: two items' queries, the last four items, the sequences' parts.
 #define DECODE_ALONE_BYTES (64 << 10) // of the cache, that a warp's item has at least where a sequence has more
 #define DECODE_ALONE_SHARED(d, warps) ((warps) * (2 * 8 * (d)*2 + 64 + 48) + (DECODE_SEQUENCES + 16) * 4)
-// Blocks whose warps have rings of tiles of `keys` tokens, one block an SM: tiles of a warp's ring, as many as there is room for beside what warps
-// keep at a part's end and the sequences' parts.
-#define DECODE_RING_COPIES 4 // warps that copy: one would take longer than the memory does
-#define DECODE_RING_KEPT(tiles, d, warps) (8 * (tiles) * (warps) * ((d) + 6) * 4 + (DECODE_SEQUENCES + (warps)) * 4)
-#define DECODE_RING_TILE(d, keys, bytes)  (2 * (keys) * (d) * (bytes) + 20)
-#define DECODE_RING_DEPTH(tiles, d, keys, bytes, warps)                                                      \
-  ((227 * 1024 - DECODE_RING_KEPT(tiles, d, warps)) / (DECODE_RING_TILE(d, keys, bytes) * (warps)))
-#define DECODE_RING_SHARED(tiles, d, keys, bytes, warps)                                                     \
-  (DECODE_RING_DEPTH(tiles, d, keys, bytes, warps) * (warps)*DECODE_RING_TILE(d, keys, bytes) + DECODE_RING_KEPT(tiles, d, warps))
-// Blocks whose warps have items and rings of their own, one block an SM: places of a warp's ring, with a barrier and a word each, beside the
-// sequences' parts. The rest is for blocks of the kernel that adds up the parts, so that they are there before this one's end.
-#define DECODE_OWN_ITEMS 16 // of a warp
-#define DECODE_OWN_KEPT(warps) ((warps) * DECODE_OWN_ITEMS * 48 + (DECODE_SEQUENCES * 2 + 20) * 4)
-#define DECODE_OWN_DEPTH(d, keys, bytes, warps)                                                              \
-  ((210 * 1024 - DECODE_OWN_KEPT(warps)) / (((keys) * (d) * (bytes) + 12) * (warps)))
-#define DECODE_OWN_SHARED(d, keys, bytes, warps)                                                             \
-  (DECODE_OWN_DEPTH(d, keys, bytes, warps) * (warps) * ((keys) * (d) * (bytes) + 12) + DECODE_OWN_KEPT(warps))
+// Blocks that have one part at a time, several of an SM: places of K or V of `keys` tokens of each team of warps, where what the teams keep at a part's end
+// goes, too; queries, barriers, the sequences' lengths and parts. tiles: of 8 heads of a warp; ways: warps of a team.
+#define DECODE_PART_WARPS 4
+#define DECODE_PART_ROOM  (227 * 1024) // of an SM
+#define DECODE_PART_WAVES 8            // blocks for each that runs at a time, at most
+#define DECODE_PART_RING(ways, d, keys, bytes, places)                                                       \
+  (DECODE_PART_WARPS / (ways) * (places) * (keys) * (d) * (bytes))
+#define DECODE_PART_KEPT(tiles, d) (DECODE_PART_WARPS * 8 * (tiles) * ((d) + 6) * 4)
+#define DECODE_PART_SHARED(tiles, ways, d, keys, bytes, places)                                              \
+  ((DECODE_PART_RING(ways, d, keys, bytes, places) > DECODE_PART_KEPT(tiles, d)                              \
+        ? DECODE_PART_RING(ways, d, keys, bytes, places)                                                     \
+        : (DECODE_PART_KEPT(tiles, d) + 1023) / 1024 * 1024) +                                               \
+   (ways) * (tiles) * (d)*16 + DECODE_PART_WARPS / (ways) * (places) * 8 +                                   \
+   (2 * DECODE_SEQUENCES + DECODE_PART_WARPS) * 4 + 64)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

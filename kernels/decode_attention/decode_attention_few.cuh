@@ -4,7 +4,9 @@
 #ifndef SOL_KERNELS_DECODE_ATTENTION_FEW_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_FEW_CUH
 
-#include "decode_attention/decode_attention_ring.cuh"
+#include "decode_attention/decode_attention_boxes.cuh"
+#include "decode_attention/decode_attention_items.cuh"
+#include "mma.cuh"
 
 template <int KIND> struct DecodeFew {
   enum {
@@ -56,7 +58,7 @@ template <int KIND> struct DecodeFew {
     return x;
   }
 
-  static __device__ __forceinline__ void copy(Shared *s, const DecodeRingParams &p, const Copy &x, int stage) {
+  static __device__ __forceinline__ void copy(Shared *s, const DecodeBoxParams &p, const Copy &x, int stage) {
     bool good = x.place.there && (unsigned)x.place.page < (unsigned)p.all.pages;
     s->there[stage][threadIdx.x] = good ? (uint16_t)x.there : 0;
     barrier_expect(&s->full[stage], good ? (int)BOX : 0);
@@ -213,7 +215,7 @@ template <int KIND> struct DecodeFew {
     }
   };
 
-  static __device__ __forceinline__ void attend_tile(Shared *s, const DecodeRingParams &p, const ScoreUnit &u, const Queries &q, State *x, const Ring &ring,
+  static __device__ __forceinline__ void attend_tile(Shared *s, const DecodeBoxParams &p, const ScoreUnit &u, const Queries &q, State *x, const Ring &ring,
                                                      const Copy &next, bool copies) {
     int lane = threadIdx.x % 32;
     uint32_t stage = tile_address(s->stage[ring.stage]);
@@ -235,7 +237,7 @@ template <int KIND> struct DecodeFew {
     add_values(s, x, stage);
   }
 
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeRingParams &all, Ring &ring) {
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodePlan &plan, const DecodeBoxParams &all, Ring &ring) {
     const DecodeParams &p = all.all;
     ScoreUnit u = score_unit(p.scale, p.soft_cap);
     DecodeItem now = decode_find(plan, p, plan.begin), ahead = now;
@@ -261,7 +263,7 @@ template <int KIND> struct DecodeFew {
     for (int i = 0; i < STAGES - 1; i++, ring.next()) barrier_wait(&s->full[ring.stage], ring.parity); // of no tokens
   }
 
-  static __device__ __forceinline__ void run(const DecodeRingParams &p) {
+  static __device__ __forceinline__ void run(const DecodeBoxParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     static_assert(sizeof(Shared) <= DECODE_FEW_SHARED, "as the launcher has it");

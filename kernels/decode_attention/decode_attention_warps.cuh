@@ -340,12 +340,12 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     arrive(&s->full[turn]);
   }
 
-  // Adds up what the warps kept of a part, for some of its heads; tile: of all heads. The only part of its sequence is finished; of
+  // Adds up what the warps kept of a part, for some of its heads; tile: of all heads; ADDING: warps that do so. The only part of its sequence is finished; of
   // more, the combining kernel does that.
-  static __device__ __forceinline__ void add_up(const Kept *k, const DecodeParams &p, int b, int in_sequence, int parts, int tile) {
+  template <int ADDING = WARPS> static __device__ __forceinline__ void add_up(const Kept *k, const DecodeParams &p, int b, int in_sequence, int parts, int tile) {
     int lane = threadIdx.x % 32;
     int kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS, heads = min(p.group - in_group, HEADS);
-    for (int head = threadIdx.x / 32; head < heads; head += WARPS) {
+    for (int head = threadIdx.x / 32; head < heads; head += ADDING) {
       float most = -INFINITY, sum = 0, by[WARPS], o[D / 32] = {};
 #pragma unroll
       for (int w = 0; w < WARPS; w++) most = fmaxf(most, k->most[w][head]);

@@ -10,9 +10,9 @@ const char *const decode_kernels[DECODE_KERNELS] = {
 #define MANY(kind, fp8)                     "sol_decode_attention_many_" #kind "_" #fp8,
 #define FEW(kind)                           "sol_decode_attention_few_" #kind,
 #define WIDE(kind)                          "sol_decode_attention_wide_" #kind,
-#define RING(kind, fp8, d, keys, warps)     "sol_decode_attention_ring_" #kind "_" #fp8 "_" #d,
-#define OWN(kind, fp8, d, keys, warps)      "sol_decode_attention_own_" #kind "_" #fp8 "_" #d,
-#define COMBINE(v)                          "sol_decode_attention_combine_" #v,
+#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
+  "sol_decode_attention_part_" #kind "_" #fp8 "_" #d "_" #ways,
+#define COMBINE(v) "sol_decode_attention_combine_" #v,
 #include "kernels/decode_attention/decode_attention.def"
 };
 
@@ -23,8 +23,7 @@ const uint32_t decode_shared[DECODE_KERNELS] = {
 #define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
 #define FEW(kind)                                               DECODE_FEW_SHARED,
 #define WIDE(kind)                                              DECODE_WIDE_SHARED,
-#define RING(kind, fp8, d, keys, warps)                         DECODE_RING_SHARED(1, d, keys, 2 - (fp8), warps),
-#define OWN(kind, fp8, d, keys, warps)                          DECODE_OWN_SHARED(d, keys, 2 - (fp8), warps),
+#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)   DECODE_PART_ROOM, // at most
 #define COMBINE(v)                                              0,
 #include "kernels/decode_attention/decode_attention.def"
 };
@@ -33,7 +32,7 @@ typedef struct Variant {
   int kind, fp8; // kind 0: adds up the parts
   int64_t d, v_dim;
   int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
-  enum { WARPS_TOGETHER, WITH_RINGS, WARPS_ALONE, OWN_RINGS } how;
+  enum { WARPS_TOGETHER, WARPS_ALONE, WITH_BOXES, PARTS_ALONE } how;
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
@@ -44,39 +43,54 @@ static const Variant variants[DECODE_KERNELS] = {
 #define MANY(kind, fp8)                                                                                      \
   {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS,         \
    1,    64,  WARPS_TOGETHER},
-#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, WITH_RINGS},
+#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, WITH_BOXES},
 #define WIDE(kind)                                                                                           \
   {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, WARPS_TOGETHER}, // d 0: not by shape alone
-#define RING(kind, fp8, d, keys, warps)                                                                      \
-  {kind, fp8, d, d, 8, ((warps) + DECODE_RING_COPIES) * 32, 1, (keys) * (warps), WITH_RINGS},
-#define OWN(kind, fp8, d, keys, warps) {kind, fp8, d, d, 8, (warps)*32, 1, keys, OWN_RINGS},
-#define COMBINE(v)                     {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, WARPS_TOGETHER},
+#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
+  {kind,                                                                                                     \
+   fp8,                                                                                                      \
+   d,                                                                                                        \
+   d,                                                                                                        \
+   8 * (tiles) * (ways),                                                                                     \
+   DECODE_PART_WARPS * 32,                                                                                   \
+   blocks,                                                                                                   \
+   (keys)*DECODE_PART_WARPS / (ways),                                                                        \
+   PARTS_ALONE},
+#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, WARPS_TOGETHER},
+#include "kernels/decode_attention/decode_attention.def"
+};
+
+// Shared memory that a variant needs, where it may have more.
+static const uint32_t needed[DECODE_KERNELS] = {
+#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
+  [DECODE_PART_##kind##_##fp8##_##d##_##ways] = DECODE_PART_SHARED(tiles, ways, d, keys, 2 - (fp8), places),
+#define HEADS(...)
+#define ALONE(...)
+#define LATENT(...)
+#define MANY(...)
+#define FEW(...)
+#define WIDE(...)
+#define COMBINE(...)
 #include "kernels/decode_attention/decode_attention.def"
 };
 
 // Whether tensor copies of 16 tokens are for it: aligned, none lies in two pages, and strides have 40 bits.
 static bool has_boxes(SolContext *ctx, const SolDecodeAttention *a) {
   int64_t row = a->d * ops_size(decode_cache_type(a));
-  return ops_has_kernel(ctx, &ops_decode_attention, DECODE_RING_2_0_128) && a->pages > 0 &&
+  return ops_has_kernel(ctx, &ops_decode_attention, DECODE_PART_2_0_128_1) && a->pages > 0 &&
          (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
          (uintptr_t)a->v_cache % 16 == 0 &&
          (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
 }
 
-// Whether each warp has items of its own: of so few heads that an item may be short beside its sums. Heads of 128 have rings, which are faster
-// where sequences are long.
+// Whether, where copies are not of boxes, each warp has items of its own: of so few heads that an item may be short beside its sums.
 static bool is_alone(const SolDecodeAttention *a) {
   return (a->d == 64 || a->d == 256) && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 2;
 }
 
-// How warps share the work: where copies are of boxes by rings, of each warp's own for the shapes of is_alone and for an fp8 cache, but
-// for heads of 128 that share none of K: those take 1.67 times as long as a copy with them where a block's ring takes 1.12.
+// How blocks and warps share the work.
 static int how_to(SolContext *ctx, const SolDecodeAttention *a) {
-  bool fp8 = decode_cache_type(a) == SOL_FP8,
-       boxes = a->d != DECODE_LATENT && a->heads / a->kv_heads <= 8 && has_boxes(ctx, a),
-       own = fp8 ? a->d != 128 || a->heads > a->kv_heads : is_alone(a);
-  if (boxes && own) return OWN_RINGS;
-  if (boxes && a->d == 128) return WITH_RINGS;
+  if (a->d != DECODE_LATENT && has_boxes(ctx, a)) return PARTS_ALONE;
   return is_alone(a) && ops_has_kernel(ctx, &ops_decode_attention, DECODE_ALONE_2_64) ? WARPS_ALONE
                                                                                       : WARPS_TOGETHER;
 }
@@ -111,7 +125,7 @@ static int combining(int64_t v_dim) {
 // longest: 512 times), and from DECODE_PARTS parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
 // sequence's bits do not depend on the batch.
 typedef struct Lengths {
-  int64_t whole, part, most, many;
+  int64_t whole, part, most, many, coarse; // coarse: of sequences of fewer than `many` parts
 } Lengths;
 
 static int64_t tokens_of(int64_t bytes, int64_t row) {
@@ -129,30 +143,41 @@ static bool has_sm_alone(const SolDecodeAttention *a) {
   return a->d == 128 && a->heads / a->kv_heads <= 8 && decode_cache_type(a) != SOL_FP8;
 }
 
-static Lengths lengths_of(const SolDecodeAttention *a) {
+// Of blocks that have one part at a time: parts of 512 KiB, beside which a block's begin and end take little, but of sequences of 8 MiB on, beside which there
+// may be few others, 32 parts at least. A warp's lanes hold the places of 2048 tokens, those of a team of two of 1024; with a window of up to 15 less.
+static Lengths lengths_of_parts(const SolDecodeAttention *a) {
+  int64_t row = row_bytes(a), ways = a->heads / a->kv_heads > 8 ? 2 : 1,
+          most = (a->window ? 1024 : 2048) / ways, coarse = tokens_of(1 << 19, row);
+  if (coarse > most) coarse = most;
+  return (Lengths){coarse, coarse / 2 < 128 ? 128 : coarse / 2, most, DECODE_PARTS, coarse};
+}
+
+static Lengths lengths_of(const SolDecodeAttention *a, int how) {
+  if (how == PARTS_ALONE) return lengths_of_parts(a);
   int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
   bool long_ends = a->d == 256 && decode_cache_type(a) != SOL_FP8; // of blocks' parts
   int64_t sums = (long_ends ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
-    return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
+    return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS, tokens};
   }
   if (is_alone(a)) {
     int64_t bytes = 128 * a->v_dim * 4,
             tokens = (bytes < DECODE_ALONE_BYTES ? DECODE_ALONE_BYTES : bytes) / row;
-    return (Lengths){tokens, tokens, tokens_of(most / 4, row), DECODE_ALONE_PARTS};
+    return (Lengths){tokens, tokens, tokens_of(most / 4, row), DECODE_ALONE_PARTS, tokens};
   }
   int64_t least = tokens_of(sums < low    ? low
                             : sums > most ? most
                                           : sums,
                             row),
           whole = tokens_of(2 * low, row);
-  return (Lengths){least > whole || long_ends ? least : whole, least, tokens_of(most, row), DECODE_PARTS};
+  return (Lengths){least > whole || long_ends ? least : whole, least, tokens_of(most, row), DECODE_PARTS,
+                   least};
 }
 
 // The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
-static int64_t parts_of(const SolDecodeAttention *a) {
-  Lengths x = lengths_of(a);
+static int64_t parts_of(const SolDecodeAttention *a, int how) {
+  Lengths x = lengths_of(a, how);
   int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length,
           most = ops_ceil_div(seen, x.most), least = ops_ceil_div(seen, x.part);
   if (seen <= x.whole) return seen > 0;
@@ -161,7 +186,9 @@ static int64_t parts_of(const SolDecodeAttention *a) {
 }
 
 int64_t decode_workspace(const SolDecodeAttention *a) {
-  int64_t parts = a->heads && a->kv_heads ? parts_of(a) : 0;
+  if (!a->heads || !a->kv_heads) return 0;
+  int64_t parts = parts_of(a, WARPS_TOGETHER), boxes = a->d == DECODE_LATENT ? 0 : parts_of(a, PARTS_ALONE);
+  if (boxes > parts) parts = boxes; // whichever runs: that depends on addresses, too
   return parts > 1 ? parts * a->batch * a->heads * (a->v_dim + 2) * 4 : 0;
 }
 
@@ -173,9 +200,9 @@ static int log2_of(int64_t x) {
 }
 
 static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
-  int64_t parts = parts_of(a), all = parts * a->batch * a->heads, group = a->heads / a->kv_heads;
+  int64_t parts = parts_of(a, v->how), all = parts * a->batch * a->heads, group = a->heads / a->kv_heads;
   float *sums = a->workspace;
-  Lengths lengths = lengths_of(a);
+  Lengths lengths = lengths_of(a, v->how);
   bool aligned = !((uintptr_t)a->k_cache % 16) && !((uintptr_t)a->v_cache % 16),
        q_aligned = !((uintptr_t)a->q % 16) && a->q_stride % 8 == 0;
   return (DecodeParams){.o = a->o,
@@ -205,6 +232,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
                         .part = (int)lengths.part,
                         .part_most = (int)lengths.most,
                         .many = (int)lengths.many,
+                        .coarse = (int)lengths.coarse,
                         .parts = (int)parts,
                         .step = v->step,
                         .hint = (int)(DECODE_HINT / row_bytes(a)),
@@ -244,6 +272,16 @@ static SolStatus make_map(SolContext *ctx, const SolDecodeAttention *a, const vo
   return status ? ops_fail(status, "decode_attention: %s", err.message) : SOL_OK;
 }
 
+// Of blocks that have one part each, as many as there are parts, so that the hardware deals them out; where sequences may be much shorter than the most, so
+// that most blocks would have none, several parts each. With few parts a block takes more of the SM's shared memory than it needs: those of a kernel
+// that starts while its predecessor ends would all go to the SMs that are done first.
+static void spread_blocks(const SolContext *ctx, const Variant *v, int64_t items, OpsLaunch *l,
+                          int64_t *blocks) {
+  int64_t each = ops_ceil_div(items, ctx->sms);
+  l->shared = each < v->blocks ? (uint32_t)(DECODE_PART_ROOM / each - 1024) / 128 * 128 : needed[l->kernel];
+  *blocks *= DECODE_PART_WAVES;
+}
+
 SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolDecodeAttention a = decode_filled(args);
   SolStatus status = check_workspace(&a);
@@ -259,14 +297,15 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  if (v->how == WARPS_ALONE || v->how == OWN_RINGS) items = ops_ceil_div(items, v->threads / 32);
+  if (v->how == PARTS_ALONE) spread_blocks(ctx, v, items, &l, &blocks);
+  if (v->how == WARPS_ALONE) items = ops_ceil_div(items, v->threads / 32);
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
-  DecodeRingParams ring = {.all = p};
-  if (v->how == WITH_RINGS || v->how == OWN_RINGS) {
-    status = make_map(ctx, &a, a.k_cache, &ring.k);
-    if (!status && a.v_cache) status = make_map(ctx, &a, a.v_cache, &ring.v);
+  DecodeBoxParams boxes = {.all = p};
+  if (v->how == WITH_BOXES || v->how == PARTS_ALONE) {
+    status = make_map(ctx, &a, a.k_cache, &boxes.k);
+    if (!status && a.v_cache) status = make_map(ctx, &a, a.v_cache, &boxes.v);
     if (status) return status;
-    l.params = &ring, l.bytes = sizeof ring, l.one_param = true;
+    l.params = &boxes, l.bytes = sizeof boxes, l.one_param = true;
   }
   status = ops_launch(ctx, &ops_decode_attention, &l, stream);
   if (status || p.parts < 2) return status;

@@ -12,8 +12,7 @@ enum {
 #define MANY(kind, fp8)                                         DECODE_MANY_##kind##_##fp8,
 #define FEW(kind)                                               DECODE_FEW_##kind,
 #define WIDE(kind)                                              DECODE_WIDE_##kind,
-#define RING(kind, fp8, d, keys, warps)                         DECODE_RING_##kind##_##fp8##_##d,
-#define OWN(kind, fp8, d, keys, warps)                          DECODE_OWN_##kind##_##fp8##_##d,
+#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)   DECODE_PART_##kind##_##fp8##_##d##_##ways,
 #define COMBINE(v)                                              DECODE_COMBINE_##v,
 #include "kernels/decode_attention/decode_attention.def"
   DECODE_KERNELS
