@@ -1,7 +1,8 @@
 // Times the GEMM kernels for few rows (decoding) with weights of 16, 8 and 4 bits beside a copy of as many bytes, over sets of weights that
 // do not fit into L2, in CUDA graphs, and checks them: every way to share out the work, the best of each first.
 //   nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels bench/gemm_few_gpu.cu -o gemm_few
-//   ./gemm_few [check | KIND/BITS:ROWSxCOLUMNSxK...]    such as 2/4:8x4096x4096; kinds as in gemm.def
+//   ./gemm_few [check | [warps=N] [blocks=N] [hint=N] [ACROSS,PARTS] KIND/BITS:ROWSxCOLUMNSxK...]    such as 2/4:8x4096x4096; kinds as in gemm.def;
+//   warps of a block, blocks of an SM, KiB that a block prefetches before the kernel before has ended: for the shapes that follow
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
   } while (0)
 
 enum { WARPS = 8, SHARED = GEMM_FEW_SHARED(1, WARPS) };
+static int warps = WARPS, blocks_per_sm = 1, hint = 0;
 template <int KIND, int BITS> __global__ void __launch_bounds__(WARPS * 32, 1) few(const __grid_constant__ GemmFewParams p) {
 #if __CUDA_ARCH__ >= 800
   gemm_few<KIND, BITS>(p);
@@ -107,7 +109,7 @@ static cudaError_t launch(const Variant &v, int parts, const GemmFewParams &f) {
   at[0].id = cudaLaunchAttributeClusterDimension, at[0].val.clusterDim = {(unsigned)parts, 1, 1};
   at[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, at[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t c = {};
-  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(WARPS * 32), c.dynamicSmemBytes = SHARED, c.stream = stream, c.attrs = at, c.numAttrs = 2;
+  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(warps * 32), c.dynamicSmemBytes = GEMM_FEW_SHARED(1, warps), c.stream = stream, c.attrs = at, c.numAttrs = 2;
   return cudaLaunchKernelEx(&c, v.kernel, f);
 }
 
@@ -117,7 +119,10 @@ static GemmFewParams problem(int64_t m, int64_t n, int64_t k, char *a, char *b, 
   p.a = a, p.b = b, p.m = m, p.n = n, p.k = k, p.batch = 1, p.a_down = k, p.a_across = 1, p.b_down = 1, p.b_across = k;
   p.end.c = c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
   f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.rows = m > 8 ? 16 : 8;
-  f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, sms / way.parts));
+  f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, blocks_per_sm * sms / way.parts));
+  int64_t own = (n + f.ranges - 1) / f.ranges, first = std::min<int64_t>(own, way.across * GEMM_FEW_COLUMNS);
+  f.eights = (int)((n + 7) / 8 / f.ranges), f.more = (int)((n + 7) / 8 % f.ranges);
+  f.hint = (int)(hint * 1024 / first / 256 * 256);
   return f;
 }
 
@@ -218,10 +223,11 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
   for (const Variant &v : variants) {
     if (v.kind != kind || v.bits != bits) continue;
     for (const Way &w : ways) {
+      if (w.across > warps || (only == NULL && w.parts > 2)) continue;
       char what[80];
       snprintf(what, sizeof what, "%d,%d", w.across, w.parts);
       if (only && strcmp(only, what)) continue;
-      if (!only && (k * bits / 1024) / (WARPS / w.across * w.parts) < 1) continue;
+      if (!only && (k * bits / 1024) / (warps / w.across * w.parts) < 1) continue;
       if (launch(v, w.parts, problem(m, n, k, a, pool, c, (float *)(pool + weights), w))) {
         (void)cudaGetLastError();
         continue;
@@ -253,6 +259,8 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     int kind, bits, m, n, k;
     if (sscanf(argv[i], "%d/%d:%dx%dx%d", &kind, &bits, &m, &n, &k) == 5) time_shape(kind, bits, m, n, k, pool, room, only);
+    else if (sscanf(argv[i], "warps=%d", &warps) == 1 || sscanf(argv[i], "blocks=%d", &blocks_per_sm) == 1 || sscanf(argv[i], "hint=%d", &hint) == 1)
+      printf("%s\n", argv[i]);
     else only = argv[i];
   }
   return 0;

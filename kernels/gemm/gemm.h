@@ -70,11 +70,13 @@ typedef struct GemmAnyWeightsParams {
 #define GEMM_INT4 16 // beside the kinds of common.h
 
 // gemm_few.cuh. rows: of a block, 8 or 16. ranges: of columns, one to a cluster. across: warps of a block side by side; the others share out k.
+// hint: bytes of each column of B, a multiple of 256, that are prefetched into L2 before the kernel before has ended.
 typedef struct GemmFewParams {
   GemmAnyParams any;
   const float *scales;
   int64_t groups;
-  int rows, ranges, across;
+  int rows, ranges, across, hint;
+  int eights, more; // columns of a range, in eights; the first `more` ranges have eight more
 } GemmFewParams;
 // Bytes of a warp's ring, and of a block with its sums. roomy: a block can have 227 KiB of shared memory, as on sm_90 and sm_100.
 #define GEMM_FEW_COLUMNS 32 // of B, of a warp at a time

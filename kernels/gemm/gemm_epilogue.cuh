@@ -148,7 +148,7 @@ INLINE void gemm_store_four(char *to, int kind, float a, float b, float c, float
 // Whether four elements of C from a multiple of four columns on can be stored at once.
 INLINE bool gemm_stores_four(const GemmEpilogue *e) {
   int64_t size = e->out_kind == KIND_FP32 ? 4 : 2;
-  return ((int64_t)(uintptr_t)e->c | e->c_stride * size | e->c_batch_stride * size) % (4 * size) == 0;
+  return (((int64_t)(uintptr_t)e->c | e->c_stride * size | e->c_batch_stride * size) & (4 * size - 1)) == 0;
 }
 
 // Of four elements of a row the `left` first ones.

@@ -57,14 +57,14 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     X_EACH = X_CHUNK / 16,
     X_PIECES = PIECES * X_EACH, // of 16 bytes, of a row of A in a step
     X_ALL = EIGHTS * 8 * X_PIECES,
-    X_LOADS = EIGHTS * X_PIECES / 4
+    X_LOADS = EIGHTS * X_PIECES / 4,
+    W_LOADS = 16 * TILES / BESIDE,
+    HALF_X = 4 * X_EACH,     // pieces of a row of A in a half of a step
+    HALF_FLIPS = X_EACH == 1 // the swizzle of these goes over both halves
   };
   // A step: WIDE bytes of each column, and as many elements of A's rows, both swizzled.
   struct Stage {
-    uint4 w[16 * TILES * PIECES], x[X_ALL + (BITS == 4 ? 16 * TILES : 0)];
-    __device__ __forceinline__ float *scales(int column) const { // of four groups of a column, the step's among them
-      return (float *)(x + X_ALL + column);
-    }
+    uint4 w[16 * TILES * PIECES], x[X_ALL + (BITS == 4 ? 16 * TILES : 0)]; // then scales: of four groups of a column, the step's among them
   };
   enum { STAGES = RING / sizeof(Stage) };
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
@@ -74,29 +74,37 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   struct Tile {
     int row, column, end, z, across, each, wide, rank, parts, threads;
   };
-  // Of the thread: of B its own 16 bytes of its first column of a group; from tile to tile, and to its other column of a tile, in bytes.
+  // Of the thread. b: its own 16 bytes of its first column of the eights 0 to 3 of a group.
   struct Place {
-    const char *b, *x;
-    const float *scales;
-    int64_t tile, other, four, x_rows; // four: four columns; x_rows: from one of its pieces of A to the next
+    const char *b[2 * TILES], *x;
+    const float *scales, *scale; // scale: of the lane's column
+    uint32_t stride, x_rows;     // bytes from column to column, and from one of its pieces of A to the next
+    uint32_t there, x_there;     // bit i: the column, the row of copy i
     int64_t n;
-    int first, left;                   // column of C of the warp, and how many it has from there on
+    int first, left;             // column of C of the warp, and how many it has from there on
     int tall, second;            // columns of C of a tile, and to the other column of a tile
     int from, to, by;            // steps of the warp: every `by`, so that a block reads what lies together
-    int bytes, x_bytes, rows;    // that there are, from its own first ones on
+    int bytes, x_bytes;          // that there are, from its own first ones on
     int groups;
     bool whole; // four groups' scales of a column are 16 bytes, aligned
     __device__ __forceinline__ bool has(int eight, int column) const { // that column of the warp's eight columns of this number
       return eight / 2 * tall + eight % 2 * second + column < left;
     }
-    __device__ __forceinline__ void go(const Tile &t, int column) {
+    __device__ __forceinline__ void go(const Tile &t, int column, int lane) {
       first = column, left = min(t.each, t.end - first);
+      uint32_t copies = (1u << max(0, (left - lane / PIECES + BESIDE - 1) / BESIDE)) - 1, each = 8 / BESIDE, low = (1u << each) - 1;
+      // Gated, columns of two eights are the same columns of C.
+      there = second ? copies : (copies & low) * (low + 2) | (copies >> each & low) * (low + 2) << 2 * each;
+      if (BITS != 4) return;
+      int eight = lane / 8, of = first + (has(eight, lane % 8) ? eight / 2 * tall + eight % 2 * second + lane % 8 : 0);
+      scale = scales + ((int64_t)of + (eight % 2 && !second ? n : 0)) * groups;
     }
   };
 
   // Pieces that a quarter of a warp reads lie in different banks.
   static __device__ __forceinline__ int swizzled(int row, int piece) {
-    return X_EACH == 4 ? piece ^ (piece / 8 & 1) ^ (row & 1) << 1 : X_EACH == 2 ? piece ^ (row & 1) : piece ^ (row & 1) << 2;
+    if (X_EACH == 4) return piece ^ (piece / 8 & 1) ^ (row & 1) << 1;
+    return X_EACH == 2 ? piece ^ (row & 1) : PIECES == 8 ? piece ^ (row & 1) << 2 : piece;
   }
   static __device__ __forceinline__ int place_in(int column, int piece) {
     return column * PIECES + (PIECES == 8 ? piece ^ (column & 1) << 2 : piece);
@@ -106,47 +114,99 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(__cvta_generic_to_global(from)) : "memory");
   }
 
-  static __device__ __forceinline__ void load(Stage *s, const Place &at, int step, int lane) {
-    const char *b = at.b + (int64_t)step * WIDE, *x = at.x + (int64_t)step * (PIECES * X_CHUNK);
-    int column = lane / PIECES, row = lane / X_PIECES;
-    uint32_t w_to = tile_address(&s->w[place_in(column, lane % PIECES)]);
-    uint32_t x_to = tile_address(&s->x[row * X_PIECES + swizzled(row, lane % X_PIECES)]);
-    bool there = step * WIDE < at.bytes, x_there = step * (PIECES * X_CHUNK) < at.x_bytes;
-#pragma unroll
-    for (int i = 0; i < 16 * TILES / BESIDE; i++) {
-      int eight = i * BESIDE / 8, in_eight = i * BESIDE % 8;
-      copy_async(w_to + i * 512, b + eight / 2 * at.tile + eight % 2 * at.other + (in_eight ? at.four : 0), there && at.has(eight, in_eight + column));
+  // 16 bytes, or zeros where `bytes` is 0, if at all.
+  static __device__ __forceinline__ void copy_if(uint32_t wanted, uint32_t to, const char *from, int bytes) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %3, 0;\n@p cp.async.cg.shared.global [%0], [%1], 16, %2;\n}" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(wanted)
+                 : "memory");
+  }
+  static __device__ __forceinline__ const char *further(const char *at, uint32_t bytes, uint32_t times) { // one instruction
+    return at + (uint64_t)bytes * times;
+  }
+
+  // What a lane copies to and reads from, in bytes from the start of a stage; worked out once.
+  enum { X_AT = 16 * TILES * PIECES * 16, SCALES_AT = X_AT + X_ALL * 16 };
+  static __device__ __forceinline__ uint32_t kept(uint32_t v) { // ptxas would work it out again in every step
+    asm volatile("" : "+r"(v));
+    return v;
+  }
+  struct To {
+    uint32_t w, x, scale;
+    __device__ __forceinline__ To(int lane) {
+      int row = lane / X_PIECES;
+      w = kept(place_in(lane / PIECES, lane % PIECES) * 16);
+      x = kept(X_AT + (row * X_PIECES + swizzled(row, lane % X_PIECES)) * 16);
+      scale = kept(SCALES_AT + lane * 16);
     }
-#pragma unroll
-    for (int i = 0; i < X_LOADS; i++) {
-      uint32_t odd = X_PIECES == 32 && i % 2 ? 32 : 0; // a row each: swizzled(1, piece) is two pieces from swizzled(0, piece)
-      copy_async((x_to ^ odd) + i * 512, x + i * at.x_rows, x_there && i * (32 / X_PIECES) < at.rows);
+  };
+  struct From {
+    uint32_t w[HALVES], x[X_EACH], scale;
+    __device__ __forceinline__ From(int lane) {
+      int g = lane / 4;
+      scale = kept(SCALES_AT + g * 16);
+      for (int i = 0; i < HALVES; i++) w[i] = kept(place_in(g, i * 4 + lane % 4) * 16);
+      for (int i = 0; i < X_EACH; i++) x[i] = kept(X_AT + (g * X_PIECES + swizzled(g, lane % 4 * X_EACH + i)) * 16);
     }
+  };
+
+  // Columns and rows that there are not are not copied: what multiplies by them is not stored. Behind k there are zeros.
+  static __device__ __forceinline__ void load(uint32_t s, const To &o, const Place &at, uint32_t step) {
+    const char *x = at.x + (uint64_t)step * (PIECES * X_CHUNK);
+    int bytes = (int)step * WIDE < at.bytes ? 16 : 0, x_bytes = (int)step * (PIECES * X_CHUNK) < at.x_bytes ? 16 : 0;
+#pragma unroll
+    for (int i = 0; i < W_LOADS; i++) {
+      const char *b = further(at.b[i * BESIDE / 8], step, WIDE);
+      copy_if(at.there & 1u << i, s + o.w + i * 512, i * BESIDE % 8 ? further(b, at.stride, 4) : b, bytes);
+    }
+    uint32_t x_to = s + o.x, x_odd = x_to ^ 32; // rows of 32 pieces: swizzled(1, piece) is two pieces from swizzled(0, piece)
+#pragma unroll
+    for (int i = 0; i < X_LOADS; i++)
+      copy_if(at.x_there & 1u << i, (X_PIECES == 32 && i % 2 ? x_odd : x_to) + i * 512, further(x, at.x_rows, i), x_bytes);
     if (BITS == 4) {
       static_assert(BITS != 4 || TILES == 2, "a lane has a column");
-      int group = step * HALVES, eight = lane / 8, of = at.first + (at.has(eight, lane % 8) ? eight / 2 * at.tall + eight % 2 * at.second + lane % 8 : 0);
-      const float *scales = at.scales + ((int64_t)of + (eight % 2 && !at.second ? at.n : 0)) * at.groups;
-      uint32_t to = tile_address(s->scales(lane));
-      if (at.whole) copy_async(to, scales + group / 4 * 4, true);
-      else
+      uint32_t group = step * HALVES;
+      if (at.whole) copy_async(s + o.scale, at.scale + group / 4 * 4, at.left > 0);
+      else if (at.left > 0)
 #pragma unroll
-        for (int i = 0; i < HALVES; i++) copy_scale(to + (group + i) % 4 * 4, scales + min(group + i, at.groups - 1));
+        for (int i = 0; i < HALVES; i++) copy_scale(s + o.scale + (group + i) % 4 * 4, at.scale + min((int)group + i, at.groups - 1));
     }
+  }
+
+  // Zeros where no copy will write: rows of A and columns of B that there are not.
+  static __device__ __forceinline__ void clear(Stage *ring, const Place &at, int rows, int lane) {
+    const uint4 zero = make_uint4(0, 0, 0, 0);
+    if (rows >= ROWS && __all_sync(~0u, at.there == (1u << W_LOADS) - 1)) return;
+#pragma unroll 1
+    for (Stage *s = ring; s < ring + STAGES; s++) {
+      for (int i = rows * X_PIECES + lane; i < X_ALL; i += 32) s->x[i] = zero;
+#pragma unroll 1
+      for (int i = 0; i < W_LOADS; i++)
+        if (!(at.there >> i & 1)) s->w[i * 32 + lane] = zero;
+    }
+  }
+
+  static __device__ __forceinline__ uint4 shared_16(uint32_t at) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(at) : "memory");
+    return v;
   }
 
   // What a thread reads of a half of a step: 16 bytes of its column c, and 16 bytes number i of the X_CHUNK beside them of row e * 8 + lane / 4 of A.
   struct View {
-    const Stage *s;
-    int lane, half, group; // of scales
+    uint32_t s;
+    const From &o;
+    int half;
+    uint32_t group; // of scales
     __device__ __forceinline__ float scale(int c) const {
-      return s->scales(c * 8 + lane / 4)[group % 4];
+      float v;
+      asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(s + o.scale + group % 4 * 4 + c * 128) : "memory");
+      return v;
     }
     __device__ __forceinline__ uint4 w(int c) const {
-      return s->w[place_in(c * 8 + lane / 4, half * 4 + lane % 4)];
+      return shared_16(s + o.w[half] + c * (8 * PIECES * 16));
     }
     __device__ __forceinline__ uint4 x(int e, int i) const {
-      int row = lane / 4;
-      return s->x[(e * 8 + row) * X_PIECES + swizzled(row, (half * 4 + lane % 4) * X_EACH + i)];
+      return shared_16(s + (HALF_FLIPS ? o.x[i] ^ half * HALF_X * 16 : o.x[i] + half * HALF_X * 16) + e * (8 * X_PIECES * 16));
     }
   };
 
@@ -246,12 +306,16 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   struct Ahead {
     Place at;
     int step, stage;
-    __device__ __forceinline__ void next(Stage *ring, const Tile &t, int64_t group_bytes, int lane) {
+    __device__ __forceinline__ void next(uint32_t ring, const To &o, const Tile &t, int64_t group_bytes, int lane) {
       if (at.first < t.end && at.from < at.to) {
-        load(ring + stage, at, step, lane);
+        load(ring + stage * (uint32_t)sizeof(Stage), o, at, step);
         if (++stage == STAGES) stage = 0;
         step += at.by;
-        if (step >= at.to) step = at.from, at.b += group_bytes, at.go(t, at.first + t.across);
+        if (step >= at.to) {
+          step = at.from, at.go(t, at.first + t.across, lane);
+#pragma unroll
+          for (int i = 0; i < 2 * TILES; i++) at.b[i] += group_bytes;
+        }
       }
       copy_commit();
     }
@@ -275,11 +339,14 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
   }
 
-  // Those of the block's warps with the same columns, t.wide of them.
+  // Those of the block's warps with the same columns, t.wide of them. All loads are under way at once.
   static __device__ __forceinline__ float4 add_warps(const float *at, const Tile &t) {
-    float4 all = *(const float4 *)at;
-    for (int j = t.wide; j < pitch(t) - 4; j += t.wide) add(all, *(const float4 *)(at + j));
-    return all;
+    float4 of[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) of[j] = j * t.wide < pitch(t) - 4 ? *(const float4 *)(at + j * t.wide) : make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (int j = 1; j < 8; j++) add(of[0], of[j]);
+    return of[0];
   }
 
   static __device__ __forceinline__ float4 add_parts(const float *at, int parts) {
@@ -297,16 +364,32 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     return all;
   }
 
-  // The group whose first column of C is given.
+  // Whether alpha times the sums is all that is wanted.
+  static __device__ __forceinline__ bool is_plain(const GemmEpilogue &e) {
+    return e.activation == GEMM_LINEAR && !e.bias && !e.residual && e.beta == 0;
+  }
+
+  // The group whose first column of C is given. Nothing else goes on meanwhile, and this code is not in the instruction cache before: no
+  // divisions, and little code where the epilogue is alpha alone. A row has some lanes, a power of two, of four columns each.
   static __device__ __forceinline__ void finish(const float *sums, const GemmAnyParams &p, const Tile &t, int column) {
-    bool gated = p.end.activation == GEMM_SILU_MUL, at_once = gemm_stores_four(&p.end);
+    bool gated = p.end.activation == GEMM_SILU_MUL, at_once = gemm_stores_four(&p.end), plain = is_plain(p.end);
     float alpha = gemm_alpha(&p.end);
-    int fours = min(t.across, (t.end - column + 3) / 4 * 4) / 4, quads = min((int)ROWS, (int)p.m - t.row) * fours, last = quads * (t.rank + 1) / t.parts;
-    for (int q = quads * t.rank / t.parts + (int)threadIdx.x; q < last; q += t.threads) {
-      int r = q / fours, c = (q - r * fours) * 4;
-      int warp = c / t.each, i = c - warp * t.each;
-      const float *at = sums + r * pitch(t) + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
-      float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t), up = v;
+    int columns = min(t.across, t.end - column), rows = min((int)ROWS, (int)p.m - t.row);
+    int shift = 3 + (columns > 32) + (columns > 64) + (columns > 128);
+    int c = (threadIdx.x & (1 << shift) - 1) * 4, eights = t.each / 8;
+    int warp = c / 8 * (eights == 1 ? 65536 : eights == 2 ? 32768 : eights == 3 ? 21846 : 16384) >> 16, i = c - warp * t.each; // c / t.each
+    const float *from = sums + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
+    int by = (t.threads >> shift) * t.parts;
+    for (int r = (threadIdx.x >> shift) * t.parts + t.rank; c < columns && r < rows; r += by) {
+      const float *at = from + r * pitch(t);
+      float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t);
+      int64_t to = t.z * p.end.c_batch_stride + (t.row + r) * p.end.c_stride + column + c;
+      if (plain && at_once && column + c + 3 < p.n) {
+        char *c_at = (char *)p.end.c + to * (p.end.out_kind == KIND_FP32 ? 4 : 2);
+        gemm_store_four(c_at, p.end.out_kind, v.x * alpha, v.y * alpha, v.z * alpha, v.w * alpha);
+        continue;
+      }
+      float4 up = v;
       if (gated) up = t.parts > 1 ? add_parts(at + 8, t.parts) : add_warps(at + 8, t);
       float fs[4] = {v.x, v.y, v.z, v.w}, ups[4] = {up.x, up.y, up.z, up.w};
       gemm_finish_four(&p.end, alpha, at_once, t.z, t.row + r, column + c, p.n, fs, ups);
@@ -343,48 +426,82 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
 #if __CUDA_ARCH__ >= 900
     t.rank = (int)block_rank(), t.parts = (int)cluster_size();
 #endif
-    uint32_t tall = ((uint32_t)f.any.m + ROWS - 1) / ROWS, ranges = f.ranges, tile = blockIdx.x / t.parts, line = tile / tall;
-    uint32_t range = line % ranges, units = ((uint32_t)f.any.n + 7) / 8;
-    t.row = (tile - line * tall) * ROWS, t.z = line / ranges;
-    t.column = (int)((uint64_t)units * range / ranges) * 8;
-    t.end = min((int)f.any.n, (int)((uint64_t)units * (range + 1) / ranges) * 8);
-    int most = f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide, groups = max(1, (t.end - t.column + most - 1) / most);
-    t.each = ((t.end - t.column + groups * f.across - 1) / (groups * f.across) + 7) / 8 * 8, t.across = f.across * t.each;
+    uint32_t tall = ((uint32_t)f.any.m + ROWS - 1) / ROWS, tile = blockIdx.x, line, range;
+    if (t.parts > 1) tile /= t.parts;
+    line = tall == 1 ? tile : tile / tall, range = f.any.batch == 1 ? line : line % f.ranges;
+    t.row = (tile - line * tall) * ROWS, t.z = f.any.batch == 1 ? 0 : line / f.ranges;
+    t.column = (int)(range * f.eights + min(range, (uint32_t)f.more)) * 8;
+    t.end = min((int)f.any.n, t.column + (f.eights + (range < f.more)) * 8);
+    // Columns of B that a group may have are a power of two, and so are warps side by side.
+    int wide = 31 - __clz(f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide), beside = 31 - __clz(f.across);
+    int own = max(1, t.end - t.column);
+    int groups = (own - 1 >> wide) + 1, of_group = groups == 1 ? own : (own + groups - 1) / groups;
+    t.each = ((of_group - 1 >> beside) / 8 + 1) * 8, t.across = f.across * t.each;
     return t;
   }
 
   static __device__ __forceinline__ Place place_of(const GemmFewParams &f, const Tile &t, int warp, int lane) {
     const GemmAnyParams &p = f.any;
     bool gated = p.end.activation == GEMM_SILU_MUL;
-    int per = blockDim.x / 32 / f.across, slots = per * t.parts, slot = t.rank * per + warp / f.across, own = lane % PIECES * 16;
-    int bytes = (int)(p.k * BITS / 8), steps = (bytes + WIDE - 1) / WIDE, row = t.row + lane / X_PIECES, piece = lane % X_PIECES * 16;
+    int beside = 31 - __clz(f.across), per = blockDim.x / 32 >> beside, slots = per * t.parts, slot = t.rank * per + (warp >> beside);
+    int own = lane % PIECES * 16, bytes = (int)(p.k * BITS / 8), steps = (bytes + WIDE - 1) / WIDE, row = t.row + lane / X_PIECES;
+    int piece = lane % X_PIECES * 16;
     int64_t stride = p.b_across * BITS / 8, x_stride = p.a_down * X_BYTES;
     Place at;
     at.tall = gated ? 8 : 16, at.second = gated ? 0 : 8;
-    at.go(t, t.column + warp % f.across * t.each);
-    at.tile = at.tall * stride, at.other = (gated ? p.n : 8) * stride, at.four = 4 * stride;
-    at.from = slot, at.to = steps, at.by = slots;
-    at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
-    at.b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / PIECES) * stride + own;
-    at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
-    at.x_rows = x_stride * (32 / X_PIECES), at.rows = (int)p.m - row;
     at.n = p.n, at.groups = (int)f.groups, at.whole = f.groups % 4 == 0 && (uintptr_t)f.scales % 16 == 0;
     at.scales = f.scales + t.z * (int64_t)(gated ? 2 * p.n : p.n) * f.groups;
+    at.go(t, t.column + (warp & f.across - 1) * t.each, lane);
+    at.from = slot, at.to = steps, at.by = slots, at.stride = (uint32_t)stride;
+    at.bytes = bytes - own, at.x_bytes = (int)(p.k * X_BYTES) - piece;
+    at.b[0] = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (at.first + lane / PIECES) * stride + own;
+    at.b[1] = at.b[0] + (gated ? p.n : 8) * stride;
+#pragma unroll
+    for (int i = 2; i < 2 * TILES; i++) at.b[i] = at.b[i - 2] + at.tall * stride;
+    at.x = (const char *)p.a + t.z * p.a_batch * X_BYTES + row * x_stride + piece;
+    at.x_rows = (uint32_t)(x_stride * (32 / X_PIECES));
+    at.x_there = (1u << min((int)X_LOADS, max(0, ((int)p.m - row + 32 / X_PIECES - 1) / (32 / X_PIECES)))) - 1;
     return at;
+  }
+
+  static __device__ __forceinline__ void bulk_hint(const void *at, int bytes) { // both multiples of 16
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(bytes) : "memory");
+#endif
+  }
+
+  // The first bytes of every column of the block's first group, and their scales, into L2. A prefetch is a hint and no access: what the kernel
+  // before still writes goes to L2, too.
+  static __device__ __forceinline__ void hint_columns(const GemmFewParams &f, const Tile &t, const Place &at) {
+    const GemmAnyParams &p = f.any;
+    bool gated = p.end.activation == GEMM_SILU_MUL;
+    int columns = min(t.across, t.end - t.column), bytes = min(f.hint, (int)(p.k * BITS / 8));
+    if (t.row || bytes <= 0) return;
+    for (int i = t.rank * t.threads + (int)threadIdx.x; i < (gated ? 2 * columns : columns); i += t.threads * t.parts) {
+      int64_t column = i < columns ? t.column + i : p.n + t.column + i - columns;
+      bulk_hint((const char *)p.b + (t.z * p.b_batch + column * p.b_across) * BITS / 8, bytes);
+      if (BITS == 4 && at.whole) bulk_hint(at.scales + column * f.groups, min(bytes / 256 + 1, (int)f.groups / 4) * 16);
+    }
   }
 
   static __device__ __forceinline__ void run(const GemmFewParams &f) {
     extern __shared__ __align__(1024) uint8_t memory[];
     int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-    Stage *ring = (Stage *)(memory + warp * RING);
+    Stage *stages = (Stage *)(memory + warp * RING);
+    uint32_t ring = tile_address(stages);
+    To to(lane);
     float *sums = (float *)(memory + blockDim.x / 32 * RING);
     Tile t = tile_of(f);
     Place at = place_of(f, t, warp, lane);
     int64_t group_bytes = (int64_t)t.across * f.any.b_across * BITS / 8;
     let_successor_start();
+    if (BITS == 4) hint_columns(f, t, at);
     wait_for_predecessor();
     Ahead ahead = {at, at.from, 0};
-    for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, t, group_bytes, lane);
+    for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, to, t, group_bytes, lane);
+    // While the first bytes are on their way.
+    clear(stages, at, min((int)ROWS, (int)f.any.m - t.row), lane);
+    From from(lane);
     int stage = 0;
     for (int column = t.column; column < t.end; column += t.across) {
       int tiles = (at.left + at.tall - 1) / at.tall;
@@ -393,14 +510,15 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
       for (int step = at.from; step < at.to && tiles > 0; step += at.by) {
         copy_wait<STAGES - 2>();
         __syncwarp(); // A's pieces of all lanes are there, and the stage before was read by all
-        ahead.next(ring, t, group_bytes, lane);
+        ahead.next(ring, to, t, group_bytes, lane);
 #pragma unroll
-        for (int half = 0; half < HALVES; half++) multiply(d, View{ring + stage, lane, half, step * HALVES + half}, tiles);
+        for (int half = 0; half < HALVES; half++)
+          multiply(d, View{ring + stage * (uint32_t)sizeof(Stage), from, half, (uint32_t)(step * HALVES + half)}, tiles);
         if (++stage == STAGES) stage = 0;
       }
       leave(sums, d, t, warp, lane, lane / 4);
       add_up(sums, f.any, t, column);
-      at.go(t, at.first + t.across);
+      at.go(t, at.first + t.across, lane);
     }
   }
 };
