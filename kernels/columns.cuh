@@ -99,8 +99,8 @@ INLINE void take_columns(const ColumnsParams &p, int64_t column, int per, int ki
 }
 
 // Any types, rows and alignment. Rows COLUMNS_APART apart start alike, whatever the stride: where rows are not one, a thread takes the same
-// columns of two of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.)
-INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
+// columns of two of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.) A kind of -1 is known at run time.
+INLINE void columns_any(int op, int in, int out, int x_kind, int y_kind, const ColumnsParams &p) {
   const int per = CHUNK_OF(in, out), each = 2;
   Chunk c;
   begin_kernel();
@@ -119,17 +119,24 @@ INLINE void columns_any(int op, int in, int out, const ColumnsParams &p) {
 #pragma unroll
   for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
   if (p.vector && (in == 4 || p.vector_kind == KIND_FP32)) take_columns(p, column, per, KIND_FP32, v);
-  else if (p.vector && p.x_kind == KIND_FP16) take_columns(p, column, per, KIND_FP16, v);
+  else if (p.vector && (x_kind < 0 ? p.x_kind : x_kind) == KIND_FP16) take_columns(p, column, per, KIND_FP16, v);
   else if (p.vector) take_columns(p, column, per, KIND_BF16, v);
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (k * COLUMNS_APART >= left) break;
     cut_chunk(&a[k], per, in);
-    to_floats(a[k].w, per, kind_of(in, p.x_kind), f);
+    to_floats(a[k].w, per, kind_of(in, x_kind < 0 ? p.x_kind : x_kind), f);
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
-    store_within(y + k * COLUMNS_APART * p.y_stride * out, c, p.spread.length, per, out, p.y_kind, f);
+    store_within(y + k * COLUMNS_APART * p.y_stride * out, c, p.spread.length, per, out, y_kind < 0 ? p.y_kind : y_kind, f);
   }
+}
+
+INLINE void columns_any_by_kind(int op, int in, int out, const ColumnsParams &p) {
+  bool alike = in == 2 && out == 2 && p.x_kind == p.y_kind;
+  if (alike && p.x_kind == KIND_BF16) columns_any(op, in, out, KIND_BF16, KIND_BF16, p);
+  else if (alike) columns_any(op, in, out, KIND_FP16, KIND_FP16, p);
+  else columns_any(op, in, out, -1, -1, p);
 }
 
 // The vector under a chunk: chunk `column` of it, or from element `column` on where rows are odd.

@@ -17,7 +17,11 @@ INLINE void load_piece(Extent e, const char *at, int64_t left, int size, Piece *
   const char *from = at - ((uint32_t)(uintptr_t)at & 15);
   p->beyond = (uint32_t)(uintptr_t)at & 15;
   if (left <= 0) return;
-  if (from >= e.begin && from + (p->beyond ? 48 : 32) <= e.end) {
+  if (p->beyond == 8 && left >= 32 / size) { // nothing needs to be cut out
+#pragma unroll
+    for (int i = 0; i < 8; i += 2) load_aligned(at + 4 * i, 2, 0, p->w + i);
+    p->beyond = 0;
+  } else if (from >= e.begin && from + (p->beyond ? 48 : 32) <= e.end) {
     load_aligned(from, 4, 0, p->w);
     load_aligned(from + 16, 4, 0, p->w + 4);
     if (p->beyond) load_aligned(from + 32, 4, 0, p->w + 8);
@@ -46,14 +50,15 @@ INLINE void cut_piece(Piece *p, int size) {
 }
 
 // Stores `bytes` bytes, at most 4 * words, of w at `at`; all lanes of the warp take part. follows: what comes before in the row is
-// the lane before's; followed: what comes after is the lane after's. of: bytes of an element.
-INLINE void give_piece(char *at, int bytes, bool follows, bool followed, int words, int of, const uint32_t *w) {
+// the lane before's, or, in a warp's first lane, `before`; followed: what comes after is stored by the lane after. of: bytes of an element.
+INLINE void give_piece(char *at, int bytes, bool follows, bool followed, int words, int of, const uint32_t *w, const uint32_t *before) {
   const int size = 4 * words;
   int shift = (int)((uint32_t)(uintptr_t)at & (size - 1)), rest = shift + bytes - size;
   uint32_t cell[8];
 #pragma unroll
   for (int i = 0; i < words; i++) {
     cell[i] = __shfl_up_sync(~0u, w[i], 1);
+    if (threadIdx.x % 32 == 0 && follows) cell[i] = before[i];
     cell[words + i] = w[i];
   }
   if (shift) cut_words(cell, words, (uint32_t)(size - shift));

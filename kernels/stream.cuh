@@ -4,8 +4,9 @@
 // Shared memory is cut into slots, which a part takes one or several of. One warp fills them (cp.async.bulk), some sum parts up as they come, some exchange sums with the row's
 // other parts, some write parts as their row's sums come. Nothing of it is a barrier of the block.
 //
-// One part of a row, its last, is the one whose block comes last in the grid. Parts post what they add up to at the start of the last part's output, and each takes all posts from there: two trips
-// to L2. Each tells the last part when it has done so, which then writes that start.
+// One part of a row, its last, is the one whose block comes last in the grid. The others post what they add up to at the start of the last part's output, and look for the row's sums at the start of
+// their own, where the last part's block stores them. So a word has one reader, which overwrites it with results: nobody need be told that it was read. (Where all parts read all posts, looks at the
+// same words by all SMs take longer the more rows are under way.)
 //
 // Blocks that do not run at the same time cannot wait for each other without end: a part that has looked in vain many times is left to the row's last. That one waits without end, but only
 // for blocks that come before it.
@@ -28,7 +29,6 @@ typedef struct StreamItem { // a part that is in the slots
   float2 warps[STREAM_WARPS]; // what a warp's chunks add up to
   char *y;                    // of the part's first column
   int chunks, head;           // of the part; columns before its chunks
-  int front;                  // chunks where the posts are
   int more;                   // the operation's
   float2 sums;                // of the row
   bool there;                 // they are
@@ -75,9 +75,9 @@ INLINE StreamPart stream_part(const StreamShape &s, uint64_t item, int in) {
 
 // ---- Sums of the other parts
 
-// At the start of the last part's output: a post of each part of the row, then a word of each (parts.cuh).
-INLINE unsigned long long *stream_words(const StreamShape &s, uint64_t row, uint32_t last, int head, int in, int out) {
-  return posts_of(stream_y(s, row) + stream_begin(s, last, head, in) * out);
+// Where a part's output has words for other parts.
+INLINE unsigned long long *stream_words(const StreamShape &s, uint64_t row, uint32_t part, int head, int in, int out) {
+  return posts_of(stream_y(s, row) + stream_begin(s, part, head, in) * out);
 }
 
 // The part whose block comes last.
@@ -88,12 +88,15 @@ INLINE uint32_t stream_last(const StreamShape &s, const StreamPart &a, uint64_t 
 
 enum { STREAM_EACH = STREAM_PARTS / 32 }; // parts of a row that a lane has
 
-// The posts of all parts, those number lane, lane + 32 and so on in v. False: they have not come after `polls` looks; 0: there is no end to it.
-INLINE bool stream_posts(const StreamShape &s, const unsigned long long *words, int polls, float2 *v) {
+// By the row's last part, number `own`, which adds up to `sums`: waits for the posts of all parts, those number lane, lane + 32 and so on in v.
+INLINE void stream_posts(const StreamShape &s, const unsigned long long *words, uint32_t own, float2 sums, float2 *v) {
   bool got[STREAM_EACH], all = false;
 #pragma unroll
-  for (int i = 0; i < STREAM_EACH; i++) got[i] = threadIdx.x % 32 + 32 * i >= s.parts.parts, v[i] = make_float2(0, 0);
-  for (int look = 0; !all && (!polls || look < polls); look++) {
+  for (int i = 0; i < STREAM_EACH; i++) {
+    uint32_t part = threadIdx.x % 32 + 32 * i;
+    got[i] = part >= s.parts.parts || part == own, v[i] = part == own ? sums : make_float2(0, 0);
+  }
+  while (!all) {
     all = true;
 #pragma unroll
     for (int i = 0; i < STREAM_EACH; i++)
@@ -101,24 +104,46 @@ INLINE bool stream_posts(const StreamShape &s, const unsigned long long *words, 
 #pragma unroll
     for (int i = 0; i < STREAM_EACH; i++) all = all && got[i];
   }
-  return __all_sync(~0u, all);
-}
-
-INLINE void stream_tell(const StreamShape &s, unsigned long long *words, uint32_t part, int what) {
   __syncwarp();
-  if (threadIdx.x % 32 == 0) part_tell(s.parts, words, part, what);
 }
 
-// By the row's last part: waits until no part looks at the posts any more. Which of those that the lane asks were left, a bit each.
-INLINE uint32_t stream_told(const StreamShape &s, const unsigned long long *words, uint32_t own) {
+// A part's answer is two words as a post has them. What was there before its first word is exchanged for is returned.
+INLINE unsigned long long word_exchange(unsigned long long *word, unsigned long long v) {
+  unsigned long long old;
+  asm volatile("atom.relaxed.gpu.global.exch.b64 %0, [%1], %2;" : "=l"(old) : "l"(__cvta_generic_to_global(word)), "l"(v) : "memory");
+  return old;
+}
+
+// By the row's last part: stores the row's sums for all others. Which of those that the lane serves were left, a bit each.
+INLINE uint32_t stream_answer(const StreamShape &s, uint64_t row, uint32_t own, int head, int in, int out, float2 sums) {
   uint32_t left = 0;
-#pragma unroll 1
+#pragma unroll
   for (int i = 0; i < STREAM_EACH; i++) {
-    uint32_t part = 32 * i + threadIdx.x % 32;
-    if (part < s.parts.parts && part != own && part_ask(s.parts, words, part) == PART_LEFT) left |= 1u << i;
+    uint32_t part = threadIdx.x % 32 + 32 * i;
+    if (part >= s.parts.parts || part == own) continue;
+    unsigned long long *words = stream_words(s, row, part, head, in, out);
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(words + 1)), "l"((unsigned long long)__float_as_uint(sums.y) << 32 | s.parts.sign[1]) : "memory");
+    unsigned long long old = word_exchange(words, (unsigned long long)__float_as_uint(sums.x) << 32 | s.parts.sign[0]);
+    if (old == part_word(s.parts, PART_LEFT)) left |= 1u << i;
   }
-  __syncwarp();
   return left;
+}
+
+// By another part: waits for its answer. False: that has not come after so many looks, and the part is left.
+INLINE bool stream_take(const StreamShape &s, unsigned long long *words, int polls, float2 *sums) {
+  bool there = false;
+  if (threadIdx.x % 32 == 0) {
+    for (int look = 0; !there && look < polls; look++) there = post_get(s.parts, words, 0, sums);
+    if (!there) {
+      unsigned long long first = word_exchange(words, part_word(s.parts, PART_LEFT)), second = 0;
+      there = (uint32_t)first == s.parts.sign[0]; // it has just come, and its second word will
+      while (there && (uint32_t)second != s.parts.sign[1])
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(second) : "l"(__cvta_generic_to_global(words + 1)) : "memory");
+      *sums = make_float2(__uint_as_float((uint32_t)(first >> 32)), __uint_as_float((uint32_t)(second >> 32)));
+    }
+  }
+  sums->x = __shfl_sync(~0u, sums->x, 0), sums->y = __shfl_sync(~0u, sums->y, 0);
+  return __shfl_sync(~0u, there, 0);
 }
 
 // By the row's last part: writes what was left.
@@ -211,20 +236,14 @@ template <class Op> INLINE void stream_sums(const StreamShape &s, const Op &op, 
       });
 }
 
-// Chunks of slot k from number `from` on, by `workers` threads.
-template <class Op>
-INLINE void stream_put(const StreamShape &s, const Op &op, const StreamItem &t, const uint4 *slot, int k, int from, int to, char *room, int thread, int workers) {
-  to = min(to, slot_chunks(s, t.chunks, k));
-  if (from < to) op.put(t, slot + from, k * s.slot_chunks + from, to - from, room, thread, workers);
-}
-
 template <class Op> INLINE void stream_puts(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory) {
   int thread = threadIdx.x - STREAM_WORKERS;
   stream_walk(
       s, [&](const StreamAt &at, uint64_t) { barrier_wait(&shared->item[at.item].ready, at.item_parity); },
       [&](const StreamAt &at, int k) {
         const StreamItem &t = shared->item[at.item];
-        if (t.there) stream_put(s, op, t, slot_memory(s, memory, at.slot), k, k ? 0 : t.front, s.slot_chunks, item_room(s, memory, at.item), thread, STREAM_WORKERS);
+        int chunks = slot_chunks(s, t.chunks, k);
+        if (t.there && chunks) op.put(t, slot_memory(s, memory, at.slot), k * s.slot_chunks, chunks, item_room(s, memory, at.item), thread, STREAM_WORKERS);
         stream_arrive(&shared->empty[at.slot]);
         if (k && thread < 32) stream_arrive(&shared->empty[at.slot]);
       },
@@ -242,24 +261,22 @@ template <class Op> INLINE void stream_exchange(const StreamShape &s, const Op &
   float edge = column >= 0 ? op.load(a.x.at, column) : 0;
   int more = op.prepare(a, room), head = stream_head(s, a.row, in);
   uint32_t last = stream_last(s, a, i), left = 0;
-  unsigned long long *words = stream_words(s, a.row, last, head, in, op.out);
-  bool alone = s.parts.parts == 1, is_last = !alone && a.part == last, there = true;
+  bool alone = s.parts.parts == 1, is_last = a.part == last, there = true;
   barrier_wait(&t.summed, at.item_parity);
   float2 sums = op.join(t, column >= 0, edge);
-  if (!alone) {
+  if (!alone && is_last) {
     float2 v[STREAM_EACH];
-    if (lane == 0) post(s.parts, words, a.part, sums);
-    there = stream_posts(s, words, is_last ? 0 : polls, v);
-    if (there) sums = op.collect(v, head);
-    else polls = 1; // where the others do not run, it is not waited for them again and again
+    stream_posts(s, stream_words(s, a.row, last, head, in, op.out), last, sums, v);
+    sums = op.collect(v, head);
+    left = stream_answer(s, a.row, last, head, in, op.out, sums);
+  } else if (!alone) {
+    if (lane == 0) post(s.parts, stream_words(s, a.row, last, head, in, op.out), a.part, sums);
+    there = stream_take(s, stream_words(s, a.row, a.part, head, in, op.out), polls, &sums);
+    if (!there) polls = 1; // where the others do not run, it is not waited for them again and again
   }
   float2 by = op.finish(a, sums, there, room);
-  if (lane == 0) t.sums = by, t.more = more, t.there = there, t.front = is_last ? s.parts.front : 0;
+  if (lane == 0) t.sums = by, t.more = more, t.there = there;
   stream_arrive(&t.ready);
-  if (is_last) {
-    left = stream_told(s, words, last);
-    stream_put(s, op, t, slot_memory(s, memory, at.slot), 0, 0, s.parts.front, room, lane, 32);
-  } else if (!alone) stream_tell(s, words, a.part, there ? PART_READ : PART_LEFT);
   __syncwarp();
   if (there && column >= 0) op.put_edge(t, room, column, edge);
   stream_arrive(&shared->empty[at.slot]);

@@ -11,7 +11,7 @@
   }
 #define COLUMNS_ANY(in, out)                                                                                 \
   KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_bias_relu_scale_##in##_##out(const __grid_constant__ ColumnsParams p) { \
-    columns_any(BIAS_RELU_SCALE, in, out, p);                                                                         \
+    columns_any_by_kind(BIAS_RELU_SCALE, in, out, p);                                                                         \
   }
 #include "columns.def"
 
@@ -25,6 +25,6 @@
   }
 #define COLUMNS_ANY(in, out)                                                                                 \
   KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_bias_gelu_##in##_##out(const __grid_constant__ ColumnsParams p) { \
-    columns_any(BIAS_GELU, in, out, p);                                                                         \
+    columns_any_by_kind(BIAS_GELU, in, out, p);                                                                         \
   }
 #include "columns.def"

@@ -21,9 +21,11 @@ struct GroupStream {
     return (int)min((int64_t)((first + 1) * p.divider.by) - a.begin, (int64_t)INT32_MAX);
   }
 
-  // Chunks of a warp that sums up.
-  INLINE_METHOD static int warp_chunks(const StreamItem &t, int warp) {
-    return t.chunks / STREAM_WORKERS * 32 + min(max(t.chunks % STREAM_WORKERS - 32 * warp, 0), 32);
+  // Chunks of a warp that sums up: of a slot that has so many, of a part.
+  INLINE_METHOD static int slot_of_warp(int chunks, int warp) { return chunks / STREAM_WORKERS * 32 + min(max(chunks % STREAM_WORKERS - 32 * warp, 0), 32); }
+  INLINE_METHOD int warp_chunks(const StreamItem &t, int warp) const {
+    int whole = t.chunks / p.stream.slot_chunks;
+    return whole * slot_of_warp(p.stream.slot_chunks, warp) + slot_of_warp(t.chunks - whole * p.stream.slot_chunks, warp);
   }
 
   typedef struct Sum {

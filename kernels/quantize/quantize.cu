@@ -25,44 +25,41 @@ INLINE int lanes_of(int how, int in) {
   return group / columns_of(in);
 }
 
-// most / by, to the nearest: a product and its remainder are enough but for the largest and the smallest (tried for all
-// mantissas, by 448 and by 127).
-INLINE float most_over(float most, float by) {
-  if (!(most >= 0x1p-100f && most <= 0x1p126f)) return __fdiv_rn(most, by);
-  float inverse = 1 / by, q = __fmul_rn(most, inverse);
-  return __fmaf_rn(__fmaf_rn(-by, q, most), inverse, q);
+// most / by, to the nearest, of by's reciprocal to the nearest: a product and its remainder are enough but for the largest and the smallest (tried for all
+// mantissas, by 448 and by 127). Those take double precision, in which no quotient of two floats is too near the middle of two others; a division would call a function.
+INLINE float most_over(float most, float by, float inverse) {
+  if (most >= 0x1p-60f && most <= 0x1p60f && by >= 0x1p-30f && by <= 0x1p30f) {
+    float q = __fmul_rn(most, inverse);
+    return __fmaf_rn(__fmaf_rn(-by, q, most), inverse, q);
+  }
+  double r = (double)inverse;
+#pragma unroll 1
+  for (int i = 0; i < 3 && inverse <= 0x1.fffffep127f; i++) r = r * (2 - (double)by * r);
+  return (float)((double)most * r);
 }
 
 // Writes the scale number `g` (where `write` is set) and gives what its elements are multiplied by.
 INLINE float scale_group(const QuantizeParams &p, int how, float most, uint64_t g, bool write) {
   if (how == QUANTIZE_MXFP8) {
-    uint32_t code = quantize_e8m0(__float_as_uint(most_over(most, 448)));
+    uint32_t code = quantize_e8m0(__float_as_uint(most_over(most, 448, 1.f / 448)));
     if (write) ((uint8_t *)p.scales)[g] = (uint8_t)code;
     return code == 254 ? __uint_as_float(0x400000u) : __uint_as_float((254 - code) << 23); // 2^(127 - code)
   }
   if (how == QUANTIZE_NVFP4) {
-    float all = p.tensor_scale ? __ldg(p.tensor_scale) : 1;
-    uint32_t code = e4m3_code(__fdiv_rn(most, __fmul_rn(6, all)));
+    float all = p.tensor_scale ? __ldg(p.tensor_scale) : 1, six = __fmul_rn(6, all);
+    uint32_t code = e4m3_code(most_over(most, six, __frcp_rn(six)));
     if (write) ((uint8_t *)p.scales)[g] = (uint8_t)code;
-    float scale = __fmul_rn(e4m3_value(code), all);
+    float scale = __fmul_rn(e4m3_pair(code).x, all);
     return scale > 0 ? __frcp_rn(scale) : 0;
   }
-  float scale = most_over(most, how == QUANTIZE_INT8 ? 127 : 448);
+  float scale = how == QUANTIZE_INT8 ? most_over(most, 127, 1.f / 127) : most_over(most, 448, 1.f / 448);
   if (scale < 0x1p-126f) scale = 0;
   if (write) ((float *)p.scales)[g] = scale;
   return scale > 0 ? __frcp_rn(scale) : 0;
 }
 
-// `count` elements, a multiple of 4, packed: 8 bits each, or 4.
+// `count` elements, a multiple of 4, packed, 8 bits each.
 INLINE void pack(int how, int count, const float *f, float times, uint32_t *w) {
-  if (how == QUANTIZE_NVFP4) {
-#pragma unroll
-    for (int j = 0; j < count; j++) {
-      uint32_t code = quantize_e2m1(__fmul_rn(f[j], times)) << 4 * (j % 8);
-      w[j / 8] = (j % 8 ? w[j / 8] : -(QUANTIZE_BASE + (QUANTIZE_BASE << 4) + (QUANTIZE_BASE << 8))) + code;
-    }
-    return; // bases of later ones are beyond the word
-  }
 #pragma unroll
   for (int j = 0; j < count; j += 4) {
     float g[4];
@@ -72,6 +69,39 @@ INLINE void pack(int how, int count, const float *f, float times, uint32_t *w) {
   }
 }
 
+// The signs of the 8 elements of words x, where those of eight codes of 4 bits are.
+INLINE uint32_t fp4_signs(const uint32_t *x, int in) {
+  uint32_t even, odd;
+  if (in == 2) {
+    uint32_t low = __byte_perm(x[0], x[1], 0x7351), high = __byte_perm(x[2], x[3], 0x7351);
+    even = __byte_perm(low, high, 0x5410), odd = __byte_perm(low, high, 0x7632);
+  } else {
+    even = __byte_perm(__byte_perm(x[0], x[2], 0x0073), __byte_perm(x[4], x[6], 0x0073), 0x5410);
+    odd = __byte_perm(__byte_perm(x[1], x[3], 0x0073), __byte_perm(x[5], x[7], 0x0073), 0x5410);
+  }
+  return (even >> 4 & 0x08080808u) | (odd & 0x80808080u);
+}
+
+// A piece's elements in fp4. nans: a bit for each that is NaN, whose magnitude is 0 in x.
+INLINE void pack_fp4(const uint32_t *x, int in, int kind, float times, uint32_t nans, uint32_t *w) {
+  const int columns = QUANTIZE_PIECE / in;
+#pragma unroll
+  for (int k = 0; k < columns / 8; k++) {
+    uint32_t plain[8];
+    float f[8];
+#pragma unroll
+    for (int i = 0; i < 2 * in; i++) plain[i] = x[2 * in * k + i] & (in == 2 ? 0x7fff7fffu : 0x7fffffffu);
+    to_floats(plain, 8, kind, f);
+    w[k] = -(QUANTIZE_BASE + (QUANTIZE_BASE << 4) + (QUANTIZE_BASE << 8)); // later bases are beyond the word
+#pragma unroll
+    for (int j = 0; j < 8; j++) w[k] += quantize_code(__fmul_rn(f[j], times)) << 4 * j;
+    w[k] |= fp4_signs(x + 2 * in * k, in);
+  }
+  if (nans)
+#pragma unroll
+    for (int j = 0; j < columns; j++) w[j / 8] |= nans & 1u << j ? 7u << 4 * (j % 8) : 0;
+}
+
 INLINE float most_of(const float *f, int count) {
   float most = 0;
 #pragma unroll
@@ -79,23 +109,23 @@ INLINE float most_of(const float *f, int count) {
   return most;
 }
 
-// A piece's elements from lo to hi - 1; 0 for others, which are not the row's.
-INLINE void widen_piece(const Piece &piece, int lo, int hi, int in, int kind, float *f) {
-  const int columns = columns_of(in);
-  to_floats(piece.w, columns, kind, f);
-  if (lo <= 0 && hi >= columns) return;
-  uint32_t inside = (hi <= 0 ? 0 : hi < 32 ? (1u << hi) - 1 : ~0u) & (lo > 0 ? ~0u << lo : ~0u);
+// What is beyond the row's end, which has `left` columns from the piece on, becomes 0.
+INLINE void piece_end(uint32_t *x, int left, int in) {
+  if (left >= columns_of(in)) return;
 #pragma unroll
-  for (int j = 0; j < columns; j++) f[j] = inside & 1u << j ? f[j] : 0;
+  for (int i = 0; i < 8; i++) {
+    int here = left - 4 / in * i;
+    x[i] = here <= 0 ? 0 : in == 2 && here == 1 ? x[i] & 0xffffu : x[i];
+  }
 }
 
 // Stores a piece's results at `column` of the row at y. follows, followed: see give_piece; the latter where the row goes on.
-INLINE void put_piece(const QuantizeParams &p, int how, char *y, int64_t column, int64_t left, int in, bool follows,
-                      bool followed, const uint32_t *w) {
+INLINE void put_piece(const QuantizeParams &p, int how, char *y, int64_t column, int left, int in, bool follows,
+                      bool followed, const uint32_t *w, const uint32_t *before) {
   const int columns = columns_of(in), words = bytes_of(how, columns) / 4;
-  int bytes = bytes_of(how, left < columns ? (left > 0 ? (int)left : 0) : columns);
+  int bytes = bytes_of(how, left < columns ? (left > 0 ? left : 0) : columns);
   char *at = y + (how == QUANTIZE_NVFP4 ? column / 2 : column);
-  if (p.shifted) give_piece(at, bytes, follows, followed && left > columns, words, 1, w);
+  if (p.shifted) give_piece(at, bytes, follows, followed && left > columns, words, 1, w, before);
   else if (bytes == 4 * words) store_aligned(at, words, w);
   else if (bytes) store_part(at, 0, bytes, words, 1, w);
 }
@@ -110,43 +140,20 @@ INLINE Extent quantize_extent(const QuantizeParams &p, int in) {
 // Groups of 16, 32 or 128 columns: neighbouring lanes share one, and a row has whole groups of lanes.
 typedef struct QuantizePlace {
   uint64_t row;
-  int64_t number, left; // of the piece in the row; columns from there on
+  int64_t number; // of the piece in the row
+  int left;       // columns from there on, or QUANTIZE_PIECE of them
 } QuantizePlace;
 
 INLINE QuantizePlace quantize_place(const QuantizeParams &p, uint64_t i, int in) {
   QuantizePlace a;
-  a.row = divide(i, p.divider);
-  a.number = (int64_t)(i - a.row * p.divider.by);
-  a.left = a.row < p.m ? p.n - a.number * columns_of(in) : 0;
+  if (p.small.by) {
+    uint32_t row = divide32((uint32_t)i, p.small);
+    a.row = row, a.number = (uint32_t)i - row * p.small.by;
+  } else {
+    a.row = divide(i, p.divider), a.number = (int64_t)(i - a.row * p.divider.by);
+  }
+  a.left = a.row < p.m ? (int)min(p.n - a.number * columns_of(in), (int64_t)QUANTIZE_PIECE) : 0;
   return a;
-}
-
-INLINE void quantize_blocks(const QuantizeParams &p, int in, int kind, int how) {
-  const int columns = columns_of(in), lanes = lanes_of(how, in), each = QUANTIZE_EACH;
-  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (QUANTIZE_BLOCK * each) + threadIdx.x;
-  QuantizePlace a[each];
-  Piece piece[each];
-  float f[16];
-  uint32_t w[4];
-  begin_kernel();
-#pragma unroll
-  for (int k = 0; k < each; k++) {
-    a[k] = quantize_place(p, first + k * QUANTIZE_BLOCK, in);
-    const char *x = (const char *)p.x + (int64_t)a[k].row * p.x_stride + a[k].number * QUANTIZE_PIECE;
-    load_piece(quantize_extent(p, in), x, a[k].left, in, &piece[k]);
-  }
-#pragma unroll
-  for (int k = 0; k < each; k++) {
-    cut_piece(&piece[k], in);
-    widen_piece(piece[k], 0, a[k].left < columns ? (int)a[k].left : columns, in, kind, f);
-    uint32_t most = lanes_top(__float_as_uint(most_of(f, columns)), lanes);
-    float times = scale_group(p, how, __uint_as_float(most), a[k].row * (uint64_t)p.groups + (uint64_t)(a[k].number / lanes),
-                              a[k].left > 0 && a[k].number % lanes == 0);
-    pack(how, columns, f, times, w);
-    int lane = threadIdx.x % 32;
-    put_piece(p, how, (char *)p.y + (int64_t)a[k].row * p.y_stride, a[k].number * columns, a[k].left, in,
-              lane > 0 && a[k].number > 0, lane < 31, w);
-  }
 }
 
 // The largest magnitude of two words of elements, or of one and of what was found before; of 2-byte elements two at a time.
@@ -163,6 +170,87 @@ INLINE uint32_t most_bits(const uint32_t *most, int in, int kind) {
   if (in == 4) return all;
   float2 two = widen2(all, kind);
   return __float_as_uint(fmaxf(two.x, two.y));
+}
+
+// The largest magnitude of a piece. A NaN is passed over, but of fp4, where it is above all.
+INLINE uint32_t piece_most(const uint32_t *x, int in, int kind, bool see_nans) {
+  uint32_t most[2] = {0, 0};
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    if (in == 4) most[i % 2] = see_nans ? max(most[i % 2], x[i] & 0x7fffffffu) : most_word(most[i % 2], x[i], in, kind);
+    else if (see_nans) most[i % 2] = higher2(most[i % 2], x[i] & 0x7fff7fffu, kind);
+    else most[i % 2] = most_word(most[i % 2], x[i], in, kind);
+  }
+  if (!see_nans) return most_bits(most, in, kind);
+  if (in == 4) return max(most[0], most[1]);
+  float2 two = widen2(higher2(most[0], most[1], kind), kind);
+  return max(__float_as_uint(two.x), __float_as_uint(two.y));
+}
+
+// Which elements are NaN, a bit each: their magnitudes become 0.
+INLINE uint32_t piece_nans(uint32_t *x, int in, int kind) {
+  const int columns = columns_of(in);
+  uint32_t nans = 0;
+#pragma unroll
+  for (int j = 0; j < columns; j++) {
+    uint32_t at = in == 4 ? 0 : j % 2 * 16, one = in == 4 ? x[j] : x[j / 2] >> at & 0xffffu;
+    uint32_t sign = in == 4 ? 1u << 31 : 1u << 15, most = in == 4 ? 0x7f800000u : kind == KIND_FP16 ? 0x7c00u : 0x7f80u;
+    if ((one & (sign - 1)) <= most) continue;
+    nans |= 1u << j;
+    x[in == 4 ? j : j / 2] &= ~((sign - 1) << at);
+  }
+  return nans;
+}
+
+// What a warp's last lane has, for the first lane of the next: by turns and warps, after a place that is not used.
+typedef struct QuantizeEdges {
+  uint32_t w[QUANTIZE_EACH * QUANTIZE_BLOCK / 32 + 1][4];
+} QuantizeEdges;
+
+INLINE void quantize_blocks(const QuantizeParams &p, int in, int kind, int how, QuantizeEdges *edges) {
+  const int columns = columns_of(in), lanes = lanes_of(how, in), each = QUANTIZE_EACH, words = bytes_of(how, columns) / 4, warps = QUANTIZE_BLOCK / 32;
+  uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (QUANTIZE_BLOCK * each) + threadIdx.x;
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  QuantizePlace a[each];
+  Piece piece[each];
+  uint32_t w[each][4];
+  begin_kernel();
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    a[k] = quantize_place(p, first + k * QUANTIZE_BLOCK, in);
+    const char *x = (const char *)p.x + (int64_t)a[k].row * p.x_stride + a[k].number * QUANTIZE_PIECE;
+    load_piece(quantize_extent(p, in), x, a[k].left, in, &piece[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    uint32_t *x = piece[k].w, nans = 0;
+    cut_piece(&piece[k], in);
+    piece_end(x, a[k].left, in);
+    uint32_t most = lanes_top(piece_most(x, in, kind, how == QUANTIZE_NVFP4), lanes);
+    if (how == QUANTIZE_NVFP4 && __any_sync(~0u, most > 0x7f800000u)) {
+      nans = piece_nans(x, in, kind);
+      most = lanes_top(piece_most(x, in, kind, true), lanes);
+    }
+    float times = scale_group(p, how, __uint_as_float(most), a[k].row * (uint64_t)p.groups + (uint64_t)(a[k].number / lanes),
+                              a[k].left > 0 && a[k].number % lanes == 0);
+    if (how == QUANTIZE_NVFP4) {
+      pack_fp4(x, in, kind, times, nans, w[k]);
+    } else {
+      float f[16];
+      to_floats(x, columns, kind, f);
+      pack(how, columns, f, times, w[k]);
+    }
+#pragma unroll
+    for (int i = 0; i < words; i++)
+      if (p.shifted && lane == 31) edges->w[k * warps + warp + 1][i] = w[k][i];
+  }
+  if (p.shifted) __syncthreads();
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    int at = k * warps + warp; // the block's first piece has none before it, and its last none after it
+    put_piece(p, how, (char *)p.y + (int64_t)a[k].row * p.y_stride, a[k].number * columns, a[k].left, in,
+              at + lane > 0 && a[k].number > 0, at < each * warps - 1 || lane < 31, w[k], edges->w[at]);
+  }
 }
 
 INLINE void pack_chunk(int how, int in, int kind, const Vec &v, float times, uint32_t *w) {
@@ -261,7 +349,7 @@ typedef struct QuantizePart {
   int chunks, turns; // turns: of a warp, a chunk a lane each
 } QuantizePart;
 
-INLINE QuantizePart quantize_part(const QuantizeParams &p, const Span &x, uint32_t part, int in) {
+INLINE QuantizePart quantize_cut(const QuantizeParams &p, const Span &x, uint32_t part, int in) {
   const int per = 16 / in;
   int64_t of_part = p.parts.length / per, first = part * of_part;
   QuantizePart a;
@@ -321,7 +409,7 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   Part at = part_of_block(p.parts);
   if (at.row >= p.m) return; // the first row has none before it
   Span x = span_of((const char *)p.x + (int64_t)at.row * p.x_stride, p.n, in);
-  QuantizePart a = quantize_part(p, x, at.part, in);
+  QuantizePart a = quantize_cut(p, x, at.part, in);
   char *y = (char *)p.y + (int64_t)at.row * p.y_stride;
   unsigned long long *posts = posts_of(y);
   float edge = t < x.edges ? load_one(x.at, span_edge(&x, t), kind) : 0;
@@ -347,7 +435,7 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   for (uint32_t part = 0; part < p.parts.parts; part++) {
     if (part && !left[part]) continue;
     __syncthreads(); // others may still read what they have of the part before
-    a = quantize_part(p, x, part, in);
+    a = quantize_cut(p, x, part, in);
     if (!left[part]) a.chunks = min(a.chunks, p.parts.front), a.turns = (a.chunks + PARTS_THREADS - 1) / PARTS_THREADS;
     part_fill(a, memory);
     part_put(a, y, 0, memory, in, kind, how, times);
@@ -387,10 +475,6 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
 
 #include "quantize_stream.cuh"
 
-// body(how): a literal. The kind of 2-byte elements is known at run time.
-#define QUANTIZE_BY_ROW(body)                                                                                \
-  if (p.how == QUANTIZE_INT8) body(QUANTIZE_INT8);                                                           \
-  else body(QUANTIZE_FP8);
 // body(how, kind): both are literals. Rows have few instructions to spare for a choice between kinds.
 #define QUANTIZE_BY_KIND(body, how)                                                                          \
   if (in == 4) body(how, KIND_FP32);                                                                         \
@@ -403,10 +487,14 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
     QUANTIZE_BY_KIND(body, QUANTIZE_FP8)                                                                     \
   }
 #define QUANTIZE_BY_HOW(body)                                                                                \
-  if (p.how == QUANTIZE_MXFP8) body(QUANTIZE_MXFP8);                                                         \
-  else if (p.how == QUANTIZE_NVFP4) body(QUANTIZE_NVFP4);                                                    \
-  else QUANTIZE_BY_ROW(body)
-#define BLOCKS(how) quantize_blocks(p, in, kind, how)
+  if (p.how == QUANTIZE_MXFP8) {                                                                             \
+    QUANTIZE_BY_KIND(body, QUANTIZE_MXFP8)                                                                   \
+  } else if (p.how == QUANTIZE_NVFP4) {                                                                      \
+    QUANTIZE_BY_KIND(body, QUANTIZE_NVFP4)                                                                   \
+  } else {                                                                                                   \
+    QUANTIZE_ALL(body)                                                                                       \
+  }
+#define BLOCKS(how, kind) quantize_blocks(p, in, kind, how, &edges)
 #define ROWS(how, kind)  quantize_rows(p, in, kind, how, count)
 #define HELD(how, kind)  quantize_held(p, in, kind, how, &shared, memory)
 #define PARTS(how, kind) quantize_parts(p, in, kind, how, memory)
@@ -422,8 +510,9 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
     QUANTIZE_ALL(ROWS)                                                                                       \
   }
 #define QUANTIZE(in_)                                                                                        \
-  KERNEL __launch_bounds__(QUANTIZE_BLOCK) sol_quantize_blocks_##in_(const __grid_constant__ QuantizeParams p) { \
-    const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \
+  KERNEL __launch_bounds__(QUANTIZE_BLOCK, 5) sol_quantize_blocks_##in_(const __grid_constant__ QuantizeParams p) { \
+    __shared__ QuantizeEdges edges;                                                                          \
+    const int in = in_;                                                                                      \
     QUANTIZE_BY_HOW(BLOCKS)                                                                                  \
   }                                                                                                          \
   QUANTIZE_ROWS(in_, 2)                                                                                      \

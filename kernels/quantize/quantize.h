@@ -22,6 +22,7 @@ typedef struct QuantizeParams {
   const void *x;
   const float *tensor_scale;     // NVFP4; NULL: 1
   Divider divider;               // blocks: by the threads of a row
+  Divider32 small;               // the same where all threads are few; or by 0
   uint64_t m;                    // rows
   int64_t n, y_stride, x_stride; // bytes, but n
   int64_t groups;                // of a row
@@ -40,17 +41,33 @@ typedef struct QuantizeParams {
 #define QUANTIZE_INLINE static inline
 #endif
 
-// The nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 with v's sign, as a code of 4 bits; ties to even codes, a NaN is 6. t is the code before
-// it is rounded: 2 a up to 2, a + 2 up to 4, a / 2 + 4 up to 6; of these lines the lowest counts everywhere. The code is in the
-// lowest bits of what is returned, above QUANTIZE_BASE.
+// v / 2 + by, within 0 and 1; a NaN is 0.
+QUANTIZE_INLINE float quantize_part(float v, float by) {
+#ifdef __CUDA_ARCH__
+  float part;
+  asm("fma.rn.sat.f32 %0, %1, 0f3f000000, %2;" : "=f"(part) : "f"(v), "f"(by));
+  return part;
+#else
+  float part = 0.5f * v + by;
+  return part > 0 ? (part < 1 ? part : 1) : 0;
+#endif
+}
+
+// The nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6 to v, which is not negative, as a code of 0 to 7 above QUANTIZE_BASE; ties to even codes. The code before it is rounded
+// is 2 v up to 2, then rises by 1 for each 1 up to 4, and for each 2 up to 6: so four times what v has of the first two, twice what it has of the next,
+// once what it has of the last. Where the first counts in part the others are 0, so that there is one rounding.
 #define QUANTIZE_BASE 0x4b400000u
-QUANTIZE_INLINE uint32_t quantize_e2m1(float v) {
-  float a = fabsf(v), t = fminf(fminf(a + a, a + 2), fminf(0.5f * a + 4, 7)); // a NaN is passed over
+QUANTIZE_INLINE uint32_t quantize_code(float v) {
   union {
     float f;
     uint32_t u;
-  } whole = {t + (v < 0 ? 0x1.8p23f + 8 : 0x1.8p23f)}; // to the nearest, ties to even
+  } whole = {(0x1.8p23f + 4 * quantize_part(v, 0)) + (2 * quantize_part(v, -1) + quantize_part(v, -2))};
   return whole.u;
+}
+
+// As a code of 4 bits, with v's sign; a NaN is 6.
+QUANTIZE_INLINE uint32_t quantize_e2m1(float v) {
+  return (v != v ? 7 : quantize_code(fabsf(v)) & 15) | (signbit(v) ? 8u : 0);
 }
 
 // The exponent, 127 above what it is, of the least power of two that is at least f; f is not negative.

@@ -11,6 +11,6 @@
   }
 #define COLUMNS_ANY(in, out)                                                                                 \
   KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_scale_columns_##in##_##out(const __grid_constant__ ColumnsParams p) { \
-    columns_any(SCALE_COLUMNS, in, out, p);                                                                         \
+    columns_any_by_kind(SCALE_COLUMNS, in, out, p);                                                                         \
   }
 #include "columns.def"

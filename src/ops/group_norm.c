@@ -195,11 +195,11 @@ static int64_t stream_room(const void *args, int64_t elements) {
 
 // Groups of kernels/group_norm/group_stream.cuh: those that it takes less time for. False: they are not such.
 static bool plan_stream(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
-  enum { LEAST_2 = 256 << 10, LEAST_4 = 3 << 20 }; // bytes of a group: below clusters, and parts, are faster
+  enum { LEAST = 128 << 10 }; // bytes of a group: below clusters are faster
   int in = ops_size(a->dtype), out = ops_size(out_of(a));
   int64_t bytes = p->n * in;
   p->stream = (StreamShape){.x = a->x, .y = a->y, .n = p->n, .x_stride = bytes, .y_stride = p->n * out};
-  if (!p->alike || a->s < 16 / in || bytes < (in == 2 ? LEAST_2 : LEAST_4)) return false;
+  if (!p->alike || a->s < 16 / in || bytes < LEAST) return false;
   p->divider32 = elementwise_divider32((uint32_t)cpu_min(a->s, ELEMENTWISE_SMALL));
   l->kernel = in == 4 ? STREAM_F : p->x_kind == KIND_FP16 ? STREAM_H : STREAM_B;
   return stream_shape(ctx, a->batch * a->groups, in, out, stream_room, a, &p->stream, l);

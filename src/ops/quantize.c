@@ -216,6 +216,8 @@ static int plan_narrow(const SolContext *ctx, const SolQuantize *a, QuantizePara
 static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   uint64_t threads = (uint64_t)(p->groups * (format_of(a)->group / columns_of(a))); // of a row
   p->divider = elementwise_divider(threads);
+  if (threads * p->m <= ELEMENTWISE_SMALL - QUANTIZE_BLOCK * QUANTIZE_EACH)
+    p->small = elementwise_divider32((uint32_t)threads);
   l->block = QUANTIZE_BLOCK;
   ops_grid(l->grid, threads * p->m, l->block * QUANTIZE_EACH);
   return KERNEL_BLOCKS;
@@ -223,7 +225,7 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
 
 // Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU, in turn where these have asynchronous copies; what neither holds is read twice.
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8, STREAM_LEAST = 400 << 10 };
+  enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8, STREAM_LEAST = 320 << 10 };
   int in = ops_size(a->dtype);
   p->stream =
       (StreamShape){.x = a->x, .y = a->y, .n = a->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
