@@ -56,7 +56,12 @@ static _Thread_local int
 // ... and that needs a current context
 #define CALLED_WITHIN(field)                                                                                 \
   CALLED_OUTSIDE(field);                                                                                     \
-  if (!depth) return ERROR_NO_CONTEXT
+  if (!depth) return ERROR_NO_CONTEXT;                                                                       \
+  if (fake_cuda.broken) return fake_cuda.broken
+// ... and that a context which a kernel has broken is not to be asked for
+#define DESTROYED(field)                                                                                     \
+  CALLED(field);                                                                                             \
+  if (fake_cuda.broken) return ADD(destroyed_broken, 1), fake_cuda.broken
 
 #define ENTRY EXPORT CuResult
 
@@ -137,7 +142,7 @@ ENTRY cuDevicePrimaryCtxRetain(void **context, int device) {
   return OK;
 }
 ENTRY cuDevicePrimaryCtxRelease_v2(int device) {
-  CALLED(context_release);
+  DESTROYED(context_release);
   return ADD(contexts[device].retained, -1) < 0 ? BAD_VALUE : OK;
 }
 ENTRY cuCtxSynchronize(void) {
@@ -346,6 +351,7 @@ ENTRY cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *
   return *module ? OK : OUT_OF_MEMORY;
 }
 ENTRY cuModuleUnload(void *module) {
+  if (fake_cuda.broken) ADD(destroyed_broken, 1);
   CALLED_WITHIN(module_unload);
   free(module);
   ADD(modules, -1);
@@ -430,7 +436,7 @@ ENTRY cuStreamCreate(void **stream, unsigned flags) {
   return *stream ? OK : OUT_OF_MEMORY;
 }
 ENTRY cuStreamDestroy_v2(void *stream) {
-  CALLED(stream_destroy);
+  DESTROYED(stream_destroy);
   free(stream);
   return OK;
 }
@@ -471,6 +477,7 @@ ENTRY cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long f
 ENTRY cuGraphLaunch(void *exec, void *stream) {
   (void)stream;
   CALLED(graph_launch);
+  if (fake_cuda.fail_graph) fake_cuda.broken = fake_cuda.fail_graph; // the launch itself succeeds
   return exec ? OK : BAD_VALUE;
 }
 ENTRY cuGraphDestroy(void *graph) {
@@ -479,7 +486,7 @@ ENTRY cuGraphDestroy(void *graph) {
   return OK;
 }
 ENTRY cuGraphExecDestroy(void *exec) {
-  CALLED(graph_exec_destroy);
+  DESTROYED(graph_exec_destroy);
   free(exec);
   return OK;
 }
@@ -490,7 +497,7 @@ ENTRY cuEventCreate(void **event, unsigned flags) {
   return *event ? OK : OUT_OF_MEMORY;
 }
 ENTRY cuEventDestroy_v2(void *event) {
-  CALLED(event_destroy);
+  DESTROYED(event_destroy);
   free(event);
   return OK;
 }

@@ -39,6 +39,7 @@ typedef struct FakeCuda {
   // What a test may set.
   int cc, sms;
   int fail_launch;     // what cuLaunchKernelEx answers, 0: success
+  int fail_graph;      // what a graph's run ends with, and from then on calls in its context; 0: success
   const char *missing; // no module has kernels whose name holds this
   // The calling thread's current context, as the driver has it.
   CuResult (*current)(void **context), (*push)(void *context), (*pop)(void **context);
@@ -49,6 +50,8 @@ typedef struct FakeCuda {
   FakeContext contexts[FAKE_CONTEXTS]; // the devices' primary ones, and one more on device 0
   int capturing;                       // streams
   int violations;                      // calls that a capture forbids
+  int broken;                          // what calls answer since a graph has failed
+  int destroyed_broken;                // things that were to be destroyed after that
   int not_loaded;                      // launches of kernels that cuFuncLoad had not seen
   int modules, functions, allocations; // alive (functions: made)
   int textures, arrays;                // alive

@@ -216,6 +216,36 @@ TEST(gpu_times_by_graphs) {
   CHECK_INT(fake->allocations, 0);
 }
 
+// A kernel that accesses what it must not breaks the context: all that follows fails with a message, and nothing of it is
+// destroyed, for which a driver is in no state.
+TEST(gpu_breaks_while_timing) {
+  enum { ILLEGAL_ADDRESS = 700 };
+  FakeCuda *fake = fake_open(program);
+  if (!CHECK_MSG(fake != NULL, "tests/fake/libcuda.so.1 is missing")) return;
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  SolContext *ctx = create(SOL_BACKEND_CUDA);
+  if (!ctx) return;
+  SolError err = {0};
+  Bench b = {0};
+  CHECK_MSG(!bench_open(&b, ctx, true, &err), "%s", err.message);
+  fake->fail_graph = ILLEGAL_ADDRESS;
+  OpsCase c = {.dim = {8, 64}, .dtype = SOL_FP32};
+  for (int i = 0; i < 2; i++) {
+    BenchResult result;
+    err = (SolError){0};
+    CHECK(bench_case(&b, &ops_copy, &c, 0, &result, &err));
+    CHECK_HAS(err.message, "700");
+    err = (SolError){0};
+    CHECK(bench_once(ctx, &ops_copy, &c, 0, true, NULL, NULL, &err));
+    CHECK_HAS(err.message, "700");
+  }
+  bench_close(&b);
+  sol_context_destroy(ctx);
+  CHECK_INT(fake->destroyed_broken, 0);
+  fake->fail_graph = fake->broken = fake->allocations = 0;
+  for (int i = 0; i < FAKE_CONTEXTS; i++) fake->contexts[i].retained = 0;
+}
+
 // The distribution that is promised: thirds of real and of odd widths, strides, all types; every case within
 // the limits, and none that depends on another.
 TEST(draws) {

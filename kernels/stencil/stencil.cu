@@ -5,6 +5,7 @@
 // a thread's rows; every row that arrives is added to all sums it contributes to. There are no barriers.
 #include "funnel.cuh"
 #include "stencil.h"
+#include "stencil_strip.cuh"
 #include "stencil_tensor.cuh"
 #include "stencil_walk.cuh"
 
@@ -401,5 +402,10 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
   KERNEL __launch_bounds__(STENCIL_THREADS, STENCIL_BLOCKS(radius, rows, layout)) name(const __grid_constant__ StencilParams p) { \
     stencil((StencilShape){size, radius, rows, layout, (layout) == STENCIL_WIDE, STENCIL_OF_THREAD(size, layout)}, &p);   \
   }
+#if __CUDA_ARCH__ >= 800
+#define STENCIL_STRIPS STRIP
+#else
+#define STENCIL_STRIPS(name, size, radius, each, blocks)
+#endif
 #define STENCIL_WALKS(name, size, radius) // stencil_tensor.cuh, stencil_walk.cuh
 #include "stencil.def"

@@ -10,6 +10,8 @@ enum {
   TENSOR_COLUMNS = 16,   // that a warp computes at once with tensor cores
   TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
   WALK_RING = 3,         // the same of fp32
+  STRIP_WARPS = 4,       // of a block with a tile of a strip
+  STRIP_ROWS = 8,        // of a warp, at most
   STENCIL_PIECES = 3,    // of a coefficient, at most
   STENCIL_DISTANCES = 9  // from the centre on
 };
@@ -20,6 +22,7 @@ typedef enum StencilLayout { // of a thread's columns
   STENCIL_NARROW, // one, and the next thread has the next one, of the rows below at the end of a row
   STENCIL_DENSE,  // one vector of x as one long row: rows are short and follow each other without a gap
   STENCIL_FLAT,   // one vector of the only row
+  STENCIL_STRIP,  // neighbouring ones, in a tile in shared memory: StencilStripParams
   STENCIL_WALK    // of blocks that walk down strips: StencilWalkParams
 } StencilLayout;
 
@@ -36,6 +39,23 @@ typedef struct StencilParams {
   uint32_t ahead; // a block prefetches into L2 the part of x of the block that many further on; 0: none
   float centre, side[8];
 } StencilParams;
+
+// Bytes of shared memory: of a row of x, of `each` columns a lane and those around them, and of one of results, which start anywhere in 16 and 32 bytes; of
+// a block, whose warps have `rows` rows each and space for two rows of results.
+#define STRIP_SLOT(size, radius, each)       (((32 * (each) + 2 * (radius)) * (size) + 15 + 15) / 16 * 16)
+#define STRIP_RESULTS(out, each)             (32 * (each) * (out) + 32)
+#define STRIP_BYTES(size, out, radius, each, rows) \
+  (((rows)*STRIP_WARPS + 2 * (radius)) * STRIP_SLOT(size, radius, each) + STRIP_WARPS * 2 * STRIP_RESULTS(out, each))
+
+typedef struct StencilStripParams {
+  void *y;
+  const void *x, *x_end;
+  int64_t m, n, y_stride, x_stride; // elements
+  uint32_t strips, wider;           // of columns; so many of them have one column more
+  int32_t rows, columns, beyond;    // of a warp; of a strip; columns beyond it that are computed, too
+  int32_t x_kind, y_kind;
+  float centre, side[8];
+} StencilStripParams;
 
 typedef struct StencilWalkParams {
   void *y;

@@ -1,12 +1,13 @@
 // Narrow: a matrix with one short side, `thin`: one tensor is `thin` long rows, the other many short ones, y where x has few
 // rows, x where it has few columns. A block takes `span` elements of every long row and what belongs to them of the other
-// tensor, one contiguous range where that is dense ("packed").
+// tensor, one contiguous range where that is dense ("packed"). What it reads comes into shared memory by asynchronous copies.
 //
-// Both are accessed in 16-byte chunks that are aligned to memory, wherever the rows start. Shared memory holds the long
-// rows, each as far from a 16-byte boundary as it is in memory: their chunks are copied as they are, and single elements
-// change places between there and the chunks of the packed range. Neighbouring lanes have neighbouring chunks of that, so
-// they access rows a chunk's elements apart: after as many rows 16 bytes are left free, for other banks. Short rows with gaps
-// between them are accessed by single elements, neighbouring lanes on neighbouring elements of a row.
+// Both are accessed in 16-byte chunks that are aligned to memory, wherever the rows start. Few rows: shared memory holds the long
+// rows, each as far from a 16-byte boundary as it is in memory, and chunks of the packed range are put together from single elements.
+// Neighbouring lanes have neighbouring chunks of that, so they access rows a chunk's elements apart: after as many rows 16 bytes are left
+// free, for other banks. Few columns: shared memory holds the packed range as it is, and chunks of the long rows are put together; what a
+// block stores of a long row starts and ends with a sector. Short rows with gaps between them are accessed by single elements,
+// neighbouring lanes on neighbouring elements of a row; shared memory then holds the long rows.
 #ifndef SOL_KERNELS_TRANSPOSE_NARROW_CUH
 #define SOL_KERNELS_TRANSPOSE_NARROW_CUH
 
@@ -25,15 +26,6 @@ INLINE NarrowRange narrow_range(const void *at, int64_t bytes) {
 
 INLINE int narrow_chunks(NarrowRange r) { // that it touches
   return (r.off + r.bytes + 15) / 16;
-}
-
-// first, end: of what may be read, the range and more.
-INLINE Vec narrow_load(NarrowRange r, int chunk, const char *first, const char *end, int size) {
-  const char *at = r.at - r.off + chunk * 16;
-  Vec v;
-  if (at >= first && at + 16 <= end) v.v = *(const uint4 *)at;
-  else v.v = load_singly(at, first, end, size);
-  return v;
 }
 
 // from: the 16 bytes, of which those outside the range are not read.
@@ -64,26 +56,28 @@ INLINE bool narrow_turn(NarrowRows rows, uint32_t turn, int *k, int *chunk, Narr
   return *k < rows.thin && *chunk < narrow_chunks(*row);
 }
 
-// Long rows to shared memory; several chunks of a thread are in flight.
+// Long rows to shared memory, asynchronously.
 INLINE void narrow_rows_in(int size, NarrowRows rows, char *tile, int pitch) {
-  enum { BATCH = 4 };
   uint32_t all = rows.thin * (rows.bytes / 16 + 2);
-  for (uint32_t first = threadIdx.x; first < all; first += BATCH * blockDim.x) {
-    Vec v[BATCH];
-    char *to[BATCH];
-#pragma unroll
-    for (int b = 0; b < BATCH; b++) {
-      int k, chunk;
-      NarrowRange row;
-      to[b] = nullptr;
-      if (!narrow_turn(rows, first + b * blockDim.x, &k, &chunk, &row)) continue;
-      to[b] = tile + narrow_row(size, k, pitch) + chunk * 16;
-      v[b] = narrow_load(row, chunk, row.at - rows.before, row.at + rows.bytes + rows.after, size);
-    }
-#pragma unroll
-    for (int b = 0; b < BATCH; b++)
-      if (to[b]) *(Vec *)to[b] = v[b];
+#pragma unroll 4
+  for (uint32_t turn = threadIdx.x; turn < all; turn += blockDim.x) {
+    int k, chunk;
+    NarrowRange row;
+    if (!narrow_turn(rows, turn, &k, &chunk, &row)) continue;
+    const char *at = row.at - row.off + chunk * 16, *first = row.at - rows.before, *end = row.at + rows.bytes + rows.after;
+    char *to = tile + narrow_row(size, k, pitch) + chunk * 16;
+    if (at >= first && at + 16 <= end) fetch16(to, at);
+    else *(uint4 *)to = load_singly(at, first, end, size);
   }
+  wait_for_fetches();
+}
+
+// What a block stores of a row: from the sector on that its own part starts in, unless that is the row's first, to the one that it ends in,
+// unless that is the row's last. So no sector is written by two blocks.
+INLINE NarrowRange narrow_kept(NarrowRange row, bool begins, bool ends) {
+  char *low = begins ? row.at : row.at + 32 - ((uint32_t)(uintptr_t)row.at & 31), *high = row.at + row.bytes;
+  if (!ends) high -= (uint32_t)(uintptr_t)high & 31;
+  return narrow_range(low, high - low);
 }
 
 INLINE void narrow_rows_out(int size, NarrowRows rows, const char *tile, int pitch) {
@@ -92,14 +86,16 @@ INLINE void narrow_rows_out(int size, NarrowRows rows, const char *tile, int pit
   for (uint32_t turn = threadIdx.x; turn < all; turn += blockDim.x) {
     int k, chunk;
     NarrowRange row;
-    if (narrow_turn(rows, turn, &k, &chunk, &row))
-      narrow_store(row, chunk, tile + narrow_row(size, k, pitch) + chunk * 16, size);
+    if (!narrow_turn(rows, turn, &k, &chunk, &row)) continue;
+    NarrowRange kept = narrow_kept(row, rows.before == 0, rows.after == 0);
+    int skip = (int)(kept.at - kept.off - (row.at - row.off));
+    if (chunk < narrow_chunks(kept)) narrow_store(kept, chunk, tile + narrow_row(size, k, pitch) + skip + chunk * 16, size);
   }
 }
 
-// Elements between shared memory and the packed range: chunk after chunk, `in` to shared memory. The threads that take part
-// are so many that a thread's elements belong to the same long rows in all of its chunks: their places are computed once.
-INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char *tile, int pitch) {
+// Elements from shared memory to the packed range: chunk after chunk. The threads that take part are so many that a thread's elements belong to the same
+// long rows in all of its chunks: their places are computed once.
+INLINE void narrow_packed_out(int size, char *packed, NarrowRows rows, const char *tile, int pitch) {
   const int per = 16 / size;
   NarrowRange range = narrow_range(packed, rows.bytes * rows.thin);
   int all = narrow_chunks(range), alike = rows.thin / min(per, rows.thin & -rows.thin);
@@ -113,24 +109,8 @@ INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char
     place[i] = narrow_row(size, k, pitch) + ((start + k * (int)rows.stride) & 15) + (along - more) * size;
     if (++k == rows.thin) k = 0, along++;
   }
-  enum { BATCH = 4 }; // chunks of a thread whose loads are in flight together
-  for (int chunk = threadIdx.x; in && chunk < all; chunk += BATCH * threads) {
-    Vec v[BATCH];
-#pragma unroll
-    for (int b = 0; b < BATCH; b++)
-      if (chunk + b * threads < all) v[b] = narrow_load(range, chunk + b * threads, range.at, range.at + range.bytes, size);
-#pragma unroll
-    for (int b = 0; b < BATCH; b++, tile += step) {
-      int at = (chunk + b * threads) * 16 - range.off;
-      bool whole = at >= 0 && at + 16 <= range.bytes;
-      if (chunk + b * threads >= all) break;
-#pragma unroll
-      for (int i = 0; i < per; i++)
-        if (whole || (at + i * size >= 0 && at + i * size < range.bytes)) move_one(tile + place[i], v[b].b + i * size, size);
-    }
-  }
 #pragma unroll 2
-  for (int chunk = threadIdx.x; !in && chunk < all; chunk += threads, tile += step) {
+  for (int chunk = threadIdx.x; chunk < all; chunk += threads, tile += step) {
     int at = chunk * 16 - range.off;
     bool whole = at >= 0 && at + 16 <= range.bytes;
     Vec v;
@@ -141,7 +121,7 @@ INLINE void narrow_packed(int size, bool in, char *packed, NarrowRows rows, char
   }
 }
 
-// The same where the short rows are `apart` bytes from each other, element after element. A thread's next element is a block's
+// Elements between shared memory and short rows `apart` bytes from each other, one after another, `in` to shared memory. A thread's next element is a block's
 // threads further on: `down` rows and `across` elements. Several are in flight.
 INLINE void narrow_loose(int size, bool in, char *first, int64_t apart, NarrowRows rows, char *tile, int pitch) {
   enum { BATCH = 4 };
@@ -166,12 +146,44 @@ INLINE void narrow_loose(int size, bool in, char *first, int64_t apart, NarrowRo
   }
 }
 
-INLINE void narrow_short(int size, bool in, char *first, int64_t apart, NarrowRows rows, char *tile, int pitch) {
-  if (apart == rows.thin * size) narrow_packed(size, in, first, rows, tile, pitch);
-  else narrow_loose(size, in, first, apart, rows, tile, pitch);
+// Short rows without gaps, as they are, to shared memory: asynchronous copies of a range.
+INLINE void narrow_image_in(int size, NarrowRange range, char *tile) {
+  for (int chunk = threadIdx.x; chunk < narrow_chunks(range); chunk += blockDim.x) {
+    const char *at = range.at - range.off + chunk * 16;
+    if (at >= range.at && at + 16 <= range.at + range.bytes) fetch16(tile + chunk * 16, at);
+    else *(uint4 *)(tile + chunk * 16) = load_singly(at, range.at, range.at + range.bytes, size);
+  }
+  wait_for_fetches();
 }
 
-// Few columns: prefetches into L2 the short rows that a later block will load, one range.
+// The long rows from there, 16 bytes put together from single elements. A warp has 8 chunks of each of 4 rows: where `thin` is odd, their elements lie in
+// different banks. image: the first short row.
+INLINE void narrow_image_out(int size, NarrowRows rows, const char *image) {
+  const int per = 16 / size, lane = threadIdx.x % 32, step = rows.thin * size;
+  uint32_t along = max((rows.bytes / 16 + 2 + 7) / 8, 2), over = ~0u / along + 1, turns = along * ((rows.thin + 3) / 4); // as in narrow_turn
+#pragma unroll 1
+  for (uint32_t turn = threadIdx.x / 32; turn < turns; turn += blockDim.x / 32) {
+    uint32_t group = __umulhi(turn, over);
+    int k = (int)group * 4 + lane / 8, chunk = (int)(turn - group * along) * 8 + lane % 8;
+    if (k >= rows.thin) continue;
+    char *row = rows.at + k * rows.stride;
+    NarrowRange kept = narrow_kept(narrow_range(row, rows.bytes), rows.before == 0, rows.after == 0);
+    char *to = kept.at - kept.off + chunk * 16;
+    const char *from = image + (int)(to - row) * rows.thin + k * size;
+    if (to >= kept.at && to + 16 <= kept.at + kept.bytes) {
+      Vec v;
+#pragma unroll
+      for (int i = 0; i < per; i++) move_one(v.b + i * size, from + i * step, size);
+      *(uint4 *)to = v.v;
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < per; i++)
+        if (to + i * size >= kept.at && to + i * size < kept.at + kept.bytes) move_one(to + i * size, from + i * step, size);
+    }
+  }
+}
+
+// Few columns: prefetches into L2 the short rows that a later block will load, one range; x: of this block's.
 INLINE void narrow_ahead(int size, const TransposeParams *p, const char *x) {
 #if __CUDA_ARCH__ >= 900
   int64_t step = (int64_t)p->ahead_m * p->span;
@@ -189,18 +201,29 @@ INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) 
   extern __shared__ __align__(16) char tile[];
   let_successor_start();
   int thin = (int)(few_rows ? p->m : p->n), pitch = p->pitch;
-  int64_t from = (int64_t)blockIdx.x * p->span, left = (few_rows ? p->n : p->m) - from;
-  int span = (int)(left < p->span ? left : p->span);
+  // Of y's long rows a sector's elements before the block's part are loaded, too, of which those of its first sector are stored (narrow_kept).
+  int slack = few_rows || !blockIdx.x ? 0 : TRANSPOSE_SLACK(size);
+  int64_t from = (int64_t)blockIdx.x * p->span - slack, left = (few_rows ? p->n : p->m) - from, apart = few_rows ? p->y_stride : p->x_stride;
+  int span = (int)min(left, (int64_t)(p->span + slack));
   char *x = (char *)p->x + blockIdx.y * p->x_batch + from * (few_rows ? size : p->x_stride);
   char *y = (char *)p->y + blockIdx.y * p->y_batch + from * (few_rows ? p->y_stride : size);
   NarrowRows rows = {few_rows ? x : y, few_rows ? p->x_stride : p->y_stride, from * size, (left - span) * size, thin,
                      span * size};
+  bool packed = apart == thin * size;
   wait_for_predecessor();
-  if (!few_rows) narrow_ahead(size, p, x);
-  if (few_rows) narrow_rows_in(size, rows, tile, pitch);
-  else narrow_short(size, true, x, p->x_stride, rows, tile, pitch);
+  if (few_rows) {
+    narrow_rows_in(size, rows, tile, pitch);
+    __syncthreads();
+    if (packed) narrow_packed_out(size, y, rows, tile, pitch);
+    else narrow_loose(size, false, y, apart, rows, tile, pitch);
+    return;
+  }
+  narrow_ahead(size, p, x);
+  NarrowRange range = narrow_range(x, span * thin * size);
+  if (packed) narrow_image_in(size, range, tile);
+  else narrow_loose(size, true, x, apart, rows, tile, pitch);
   __syncthreads();
-  if (few_rows) narrow_short(size, false, y, p->y_stride, rows, tile, pitch);
+  if (packed) narrow_image_out(size, rows, tile + range.off);
   else narrow_rows_out(size, rows, tile, pitch);
 }
 

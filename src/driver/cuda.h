@@ -179,6 +179,7 @@ typedef struct Cuda {
   void *library, *context, *begin, *end;
   int device;
   bool retained;       // the primary context, by us; otherwise the caller's own
+  bool lost;           // a kernel has broken the context: every later call fails until the process ends
   uint64_t persisting; // bytes of L2 that were asked to be set apart
 #define ENTRY_POINTER(field, symbol, parameters) CuResult(*field) parameters;
   CUDA_ENTRY_POINTS(ENTRY_POINTER)
@@ -186,10 +187,19 @@ typedef struct Cuda {
 #undef ENTRY_POINTER
 } Cuda;
 
-static inline SolStatus cuda_check(const Cuda *c, CuResult result, const char *what, SolError *err) {
+// Errors after which a context is of no use any more.
+static inline bool cuda_is_fatal(CuResult result) {
+  enum { ECC = 214, ILLEGAL_ADDRESS = 700, TIMEOUT = 702, ASSERT = 710, STACK = 714, LAUNCH_FAILED = 719 };
+  return result == ECC || result == ILLEGAL_ADDRESS || result == TIMEOUT || result == ASSERT ||
+         (result >= STACK && result <= LAUNCH_FAILED);
+}
+
+static inline SolStatus cuda_check(Cuda *c, CuResult result, const char *what, SolError *err) {
   if (!result) return SOL_OK;
-  const char *text = "unknown error";
+  if (cuda_is_fatal(result)) c->lost = true;
+  const char *text = NULL;
   if (c->error_string) c->error_string(result, &text);
+  if (!text) text = "unknown error"; // which the driver says by NULL
   return sol_fail(err, SOL_ERR_UNSUPPORTED, "%s: %s (CUDA driver error %d)", what, text, result);
 }
 

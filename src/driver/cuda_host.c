@@ -9,7 +9,8 @@
 
 static void close_cuda(void *state) {
   Cuda *c = state;
-  if (c->context) {
+  // What a lost context holds goes with the process: a driver need not be able to destroy it.
+  if (c->context && !c->lost) {
     bool entered = cuda_enter(c);
     if (c->begin) c->event_destroy(c->begin);
     if (c->end) c->event_destroy(c->end);
@@ -21,7 +22,8 @@ static void close_cuda(void *state) {
 }
 
 static SolStatus load_entry_points(Cuda *c, SolError *err) {
-  c->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  // It stays loaded: threads of its own may outlive a context that a kernel has broken.
+  c->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!c->library) {
     sol_fail(err, SOL_ERR_UNSUPPORTED, "no CUDA driver on this machine (libcuda.so.1)");
     sol_hint(err, "the emulator needs none: --backend emu");
@@ -156,6 +158,7 @@ static SolStatus load_cuda(void *state, const SolPtxSource *sources, int count, 
 
 static void unload_cuda(void *state, void *module) {
   Cuda *c = state;
+  if (c->lost) return;
   bool entered = cuda_enter(c);
   c->module_unload(module);
   cuda_leave(c, entered);

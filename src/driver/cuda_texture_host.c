@@ -56,6 +56,7 @@ SolStatus sol_cuda_texture_copy(void *state, const SolDriverImage *image, void *
 
 void sol_cuda_texture_free(void *state, SolDriverTexture *texture) {
   Cuda *c = state;
+  if (c->lost) return;
   bool entered = cuda_enter(c);
   c->texture_destroy(texture->handle);
   if (texture->array) c->array_destroy(texture->array);

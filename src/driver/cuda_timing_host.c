@@ -11,6 +11,7 @@ static SolStatus stream_open_cuda(void *state, SolStream *out, SolError *err) {
 
 static void stream_close_cuda(void *state, SolStream stream) {
   Cuda *c = state;
+  if (c->lost) return;
   bool entered = cuda_enter(c);
   c->stream_destroy(stream);
   cuda_leave(c, entered);
@@ -38,6 +39,7 @@ static SolStatus recorded_cuda(void *state, SolStream stream, SolDriverGraph **o
 
 static void graph_free_cuda(void *state, SolDriverGraph *graph) {
   Cuda *c = state;
+  if (c->lost) return;
   bool entered = cuda_enter(c);
   c->graph_exec_destroy(graph);
   cuda_leave(c, entered);
@@ -75,7 +77,7 @@ static SolStatus replay_cuda(void *state, SolDriverGraph *const *graphs, int cou
     seconds[i] = (double)ms / 1e3;
   }
   for (int i = 0; i <= rounds; i++)
-    if (event[i]) c->event_destroy(event[i]);
+    if (event[i] && !c->lost) c->event_destroy(event[i]);
   cuda_leave(c, entered);
   return status;
 }

@@ -107,11 +107,21 @@ static int64_t place(const OpsView *v, int64_t b, int64_t r, int64_t c) {
   return b * v->batch_stride + r * v->stride + c;
 }
 
+// Bytes on either side of a tensor that must not change. Inputs have none: the emulator then finds what is read beside them.
+static size_t around(const Trial *t, int k) {
+  return t->view[k].role == OPS_IN && !t->options.in_place ? 0 : ALIGN;
+}
+
+// Where view k's first element is in the memory of `owner`.
+static size_t start_of(const Trial *t, int k, int owner) {
+  return around(t, owner) + (size_t)t->options.misalign * ((size_t)sol_dtype_bits(t->view[k].dtype) / 8);
+}
+
 static void fill(Trial *t, int k) {
   const OpsView *v = &t->view[k];
   memset(t->host[k], POISON, t->bytes[k]);
   if (v->role == OPS_OUT) return;
-  unsigned char *at = t->host[k] + ALIGN + t->options.misalign * (sol_dtype_bits(v->dtype) / 8);
+  unsigned char *at = t->host[k] + start_of(t, k, k);
   uint64_t start = mix(t->options.seed + 1000003u * (uint64_t)k), i = 0;
   for (int64_t b = 0; b < v->batch; b++)
     for (int64_t r = 0; r < v->rows; r++)
@@ -123,7 +133,7 @@ static SolStatus take_memory(Trial *t, int k, SolError *err) {
   OpsView *v = &t->view[k];
   size_t size = (size_t)sol_dtype_bits(v->dtype) / 8;
   int64_t elements = v->rows && v->cols ? place(v, v->batch - 1, v->rows - 1, v->cols) : 0;
-  t->bytes[k] = ((size_t)elements + (size_t)t->options.misalign) * size + (size_t)(2 * ALIGN);
+  t->bytes[k] = ((size_t)elements + (size_t)t->options.misalign) * size + 2 * around(t, k);
   t->shares[k] = k;
   int other = v->alias - 1;
   if (t->options.in_place && other >= 0 && t->view[other].dtype == v->dtype &&
@@ -137,7 +147,7 @@ static SolStatus take_memory(Trial *t, int k, SolError *err) {
   if (!t->host[k]) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
   fill(t, k);
   SolStatus status = sol_context_alloc(t->ctx, t->bytes[k], &t->memory[k], err);
-  v->at = (char *)t->memory[k] + ALIGN + (size_t)t->options.misalign * size;
+  v->at = (char *)t->memory[k] + start_of(t, k, k);
   return status;
 }
 
@@ -254,7 +264,7 @@ static SolStatus check_untouched(Trial *t, int owner, const unsigned char *now, 
     const OpsView *v = &t->view[k];
     size_t size = (size_t)sol_dtype_bits(v->dtype) / 8;
     if (t->shares[k] != owner || v->role == OPS_IN) continue;
-    size_t start = ALIGN + (size_t)t->options.misalign * size;
+    size_t start = start_of(t, k, owner);
     for (int64_t b = 0; b < v->batch; b++)
       for (int64_t r = 0; r < v->rows; r++)
         memset(may + start + (size_t)place(v, b, r, 0) * size, 1, (size_t)v->cols * size);
@@ -263,7 +273,7 @@ static SolStatus check_untouched(Trial *t, int owner, const unsigned char *now, 
   for (size_t i = 0; i < t->bytes[owner] && !status; i++)
     if (!may[i] && now[i] != t->host[owner][i]) // NOLINT: trial_check has read it
       status = sol_fail(err, SOL_ERR_RANGE, "%s: byte %lld of %s's memory was overwritten", t->def->name,
-                        (long long)i - ALIGN, t->view[owner].name);
+                        (long long)i - (long long)around(t, owner), t->view[owner].name);
   sol_heap_free(may);
   return status;
 }
@@ -276,7 +286,7 @@ SolStatus trial_check(Trial *t, double *worst, SolError *err) {
     int owner = t->shares[k];
     if (owner < 0) continue;
     const OpsView *v = &t->view[k];
-    size_t start = ALIGN + (size_t)t->options.misalign * ((size_t)sol_dtype_bits(v->dtype) / 8);
+    size_t start = start_of(t, k, owner);
     want[k] = as_doubles(v, v->role == OPS_OUT && t->shares[k] == k ? NULL : t->host[owner] + start);
     if (owner == k) now[k] = sol_heap_alloc(t->bytes[k]);
     if (!want[k] || (owner == k && !now[k])) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
@@ -286,7 +296,7 @@ SolStatus trial_check(Trial *t, double *worst, SolError *err) {
   for (int k = 0; k < t->count && !status; k++) {
     int owner = t->shares[k];
     if (owner < 0) continue;
-    size_t start = ALIGN + (size_t)t->options.misalign * ((size_t)sol_dtype_bits(t->view[k].dtype) / 8);
+    size_t start = start_of(t, k, owner);
     if (t->view[k].role != OPS_IN && !t->view[k].scratch)
       status = compare(t, k, now[owner] + start, want[k], &most, err);
     if (!status && owner == k) status = check_untouched(t, k, now[k], err);

@@ -24,8 +24,12 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 
 // The last two walk: fp32, and 2-byte elements by tensor cores. Shared memory: stages, and results of 4 bytes.
 enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 88 << 10 };
+enum { STRIP_SHARED = 100 << 10 };
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
-    [KERNEL_WALK] = WALK_SHARED, [KERNEL_TENSOR] = TENSOR_SHARED};
+#define STENCIL(name, size, radius, rows, layout) (layout) == STENCIL_STRIP ? STRIP_SHARED : 0,
+#define STENCIL_WALKS(name, size, radius)         (size) == 4 ? WALK_SHARED : TENSOR_SHARED,
+#include "kernels/stencil/stencil.def"
+};
 
 static SolDtype out_of(const SolStencil *a) {
   return ops_or(a->out_dtype, a->dtype);
@@ -161,6 +165,39 @@ static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkPar
   l->grid[0] = (uint32_t)cpu_min(p->units, blocks);
 }
 
+// ---- Strips ----
+
+// Columns that fit a strip, with those computed beyond it: up to a sector. The last one is not stored where results start in the middle of a word.
+static int64_t strip_columns(const SolStencil *a, int each) {
+  return 32 * each - 32 / ops_size(out_of(a));
+}
+
+// The kernel that takes fewest instructions for a row of x; -1: there is none for the radius.
+static int pick_strip(const SolStencil *a) {
+  enum { ROW = 50 }; // instructions of a row of a strip beside those of a lane's columns: an estimate
+  int best = -1;
+  int64_t least = INT64_MAX;
+  for (int k = 0; k < KERNEL_COUNT; k++) {
+    const Variant *v = &variants[k];
+    if (v->layout != STENCIL_STRIP || v->size != ops_size(a->dtype) || v->radius != a->radius) continue;
+    int64_t cost = ops_ceil_div(a->n, strip_columns(a, v->rows)) * (ROW + (4 * v->radius + 4) * v->rows);
+    if (cost < least) least = cost, best = k;
+  }
+  return best;
+}
+
+static void plan_strip(const SolStencil *a, StencilStripParams *p, int each, OpsLaunch *l) {
+  int size = ops_size(a->dtype), out = ops_size(out_of(a));
+  p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
+  p->beyond = 32 / out - 1;
+  p->strips = (uint32_t)ops_ceil_div(a->n, strip_columns(a, each));
+  p->columns = (int32_t)(a->n / p->strips), p->wider = (uint32_t)(a->n % p->strips);
+  p->rows = (int32_t)cpu_min(STRIP_ROWS, ops_ceil_div(a->m, STRIP_WARPS));
+  l->block = 32 * STRIP_WARPS;
+  l->shared = (uint32_t)STRIP_BYTES(size, out, a->radius, each, p->rows);
+  l->grid[0] = (uint32_t)(p->strips * ops_ceil_div(a->m, p->rows * STRIP_WARPS));
+}
+
 // Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
 static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), step = 2 * TENSOR_COLUMNS;
@@ -211,6 +248,22 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
+  int strips = flat || narrow || wide ? -1 : pick_strip(a);
+  if (strips >= 0 && ops_has_kernel(ctx, &ops_stencil, strips)) {
+    StencilStripParams s = {.y = a->y,
+                            .x = a->x,
+                            .m = a->m,
+                            .n = a->n,
+                            .y_stride = p.y_stride,
+                            .x_stride = p.x_stride,
+                            .x_kind = p.x_kind,
+                            .y_kind = p.y_kind,
+                            .centre = a->centre};
+    memcpy(s.side, a->side, sizeof s.side);
+    OpsLaunch strip = {.kernel = strips, .early = true, .params = &s, .bytes = sizeof s};
+    plan_strip(a, &s, variants[strips].rows, &strip);
+    return ops_launch(ctx, &ops_stencil, &strip, stream);
+  }
   // Small radii are faster without: fewer instructions there.
   OpsLaunch walk = {.kernel = size == 2 ? KERNEL_TENSOR : KERNEL_WALK,
                     .block = STENCIL_THREADS,

@@ -29,7 +29,7 @@ typedef struct Tile {
 #define KEPT_FEW_COLUMNS(size, tall) (tall)
 #define KEPT_GATHER                  KEPT_ODD
 #define KEPT_SHIFT                   KEPT_ODD
-#define KEPT_CHUNKS                  KEPT_ODD
+#define KEPT_CHUNKS(size, tall)      (tall)
 static const Tile tiles[] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   {size, kind, KEPT_##kind(size, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
@@ -249,8 +249,9 @@ static int64_t narrow_share(const SolContext *ctx, int64_t units, int64_t most, 
 static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p,
                                SolStream stream) {
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
-  // Of a row's share of shared memory up to 48 bytes are around its part, and `size` before the next (transpose_narrow.cuh).
-  int64_t bytes = (NARROW_SHARED / thin - size - 48) / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
+  // Of a row's share of shared memory up to 48 bytes are around its part, a sector before it, and `size` before the next (transpose_narrow.cuh).
+  int64_t more = tiles[kernel].kind == FEW_COLUMNS ? 32 : 0;
+  int64_t bytes = (NARROW_SHARED / thin - size - 48 - more) / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
   // Of small tensors less, so that every SM has two blocks.
   int64_t share = ops_ceil_div(ops_ceil_div(wide * size, NARROW_ROW_BYTES) * a->batch, 2 * (int64_t)ctx->sms);
   if (bytes > NARROW_MOST) bytes = NARROW_MOST;
@@ -259,7 +260,8 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   bytes = NARROW_ROW_BYTES *
           narrow_share(ctx, ops_ceil_div(wide * size, NARROW_ROW_BYTES), bytes / NARROW_ROW_BYTES, a->batch);
   p->span = (int32_t)(bytes / size);
-  p->pitch = (int32_t)((bytes / 16 + 2) | 1) * 16; // an odd number of chunks: rows start in different banks
+  p->pitch =
+      (int32_t)(((bytes + more) / 16 + 2) | 1) * 16; // an odd number of chunks: rows start in different banks
   enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20 };
   if (tiles[kernel].kind == FEW_COLUMNS && (double)wide * (double)(thin * size) >= WORTH_IT)
     p->ahead_m = (uint32_t)(AHEAD / (bytes * thin));
