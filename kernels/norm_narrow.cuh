@@ -364,56 +364,155 @@ INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, 
   }
 }
 
-// ---- Rows of a few elements: one lane has all of a row in registers, without the loops
+// ---- Rows of a few elements: one lane has all of a row in registers, as `pairs` pairs, a literal: nothing is asked for each element
 
-enum { NARROW_FEW = 8 };
-// What elements are from their mean. The mean is rounded, and where elements are close to each other that shows: what is left of their sum is taken off, too.
-INLINE void narrow_center(float *f, int n, float mean, float over_n) {
-  float rest = 0;
+enum { NARROW_FEW = 16 };
+
+// Elements of 2 bytes come and go by words of shared memory, wherever the row starts; a half that shares its word with another row's is accessed singly. at:
+// byte of narrow_memory. Of an odd number of elements the last pair's second is 0.
+INLINE void few_words(int at, bool even, int pairs, uint32_t *pair) {
+  int odd = (at & 2) * 8; // bits by which pairs are beyond words
+  const char *base = narrow_memory + (at & -4);
+  uint32_t word[NARROW_FEW / 2 + 1];
 #pragma unroll
-  for (int k = 0; k < NARROW_FEW; k++) f[k] = k < n ? f[k] - mean : 0, rest += f[k];
-  rest *= over_n;
+  for (int j = 0; j <= pairs; j++) {
+    word[j] = 0;
+    if (j == 0 && odd) word[j] = (uint32_t)*(const uint16_t *)(base + 2) << 16;
+    else if (j < pairs - 1 || (j == pairs - 1 && (odd || even))) word[j] = *(const uint32_t *)(base + 4 * j);
+    else if (j == pairs - 1 || (odd && even)) word[j] = *(const uint16_t *)(base + 4 * j);
+  }
 #pragma unroll
-  for (int k = 0; k < NARROW_FEW; k++) f[k] = k < n ? f[k] - rest : 0;
+  for (int k = 0; k < pairs; k++) pair[k] = __funnelshift_r(word[k], word[k + 1], odd);
 }
 
-INLINE void narrow_few_row(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, uint64_t row, const float *w, const float *b) {
-  float f[NARROW_FEW], sum = 0, squares = 0, top = 0;
+INLINE void few_put(int at, bool even, int pairs, const uint32_t *pair) {
+  int odd = (at & 2) * 8;
+  char *base = narrow_memory + (at & -4);
 #pragma unroll
-  for (int k = 0; k < NARROW_FEW; k++) {
-    f[k] = k < s.n ? load_one(s.x, k, c.kind) : 0;
-    if (c.op == NORM_ADD && k < s.n) {
-      f[k] += load_one(s.residual, k, c.kind);
-      uint16_t half = norm_bytes(c) == 2 ? narrow_one(f[k], c.kind) : 0;
-      if (norm_bytes(c) == 2) f[k] = load_one(&half, 0, c.kind);
-    }
-    if (k < s.n && (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second))) store_one(s.second, k, c.kind, f[k]);
-    sum += f[k];
+  for (int j = 0; j < pairs; j++) {
+    uint32_t word = __funnelshift_l(j ? pair[j - 1] : 0, pair[j], odd);
+    if (j == 0 && odd) *(uint16_t *)(base + 2) = (uint16_t)pair[0];
+    else if (j < pairs - 1 || odd || even) *(uint32_t *)(base + 4 * j) = word;
+    else *(uint16_t *)(base + 4 * j) = (uint16_t)word;
   }
-  NarrowRow r = {0, 0, t->q};
-  if (c.op == NORM_LAYER) narrow_center(f, s.n, sum * p->over_n, p->over_n);
+  if (odd && even) *(uint16_t *)(base + 4 * pairs) = (uint16_t)(pair[pairs - 1] >> 16);
+}
+
+INLINE void few_load(NormKernel c, int at, bool even, int pairs, float *f) {
+  uint32_t pair[NARROW_FEW / 2];
+  if (norm_bytes(c) == 2) few_words(at, even, pairs, pair);
 #pragma unroll
-  for (int k = 0; k < NARROW_FEW; k++) {
+  for (int k = 0; k < pairs; k++) {
+    float2 two;
+    if (norm_bytes(c) == 2) {
+      two = widen2(pair[k], c.kind);
+    } else {
+      const float *from = (const float *)(narrow_memory + at) + 2 * k;
+      two = make_float2(from[0], k < pairs - 1 || even ? from[1] : 0);
+    }
+    f[2 * k] = two.x, f[2 * k + 1] = two.y;
+  }
+}
+
+INLINE void few_store(int at, bool even, int pairs, int kind, const float *f) {
+  if (kind == KIND_FP16 || kind == KIND_BF16) {
+    uint32_t pair[NARROW_FEW / 2];
+#pragma unroll
+    for (int k = 0; k < pairs; k++) pair[k] = narrow2(f[2 * k], f[2 * k + 1], kind);
+    few_put(at, even, pairs, pair);
+  } else {
+#pragma unroll
+    for (int k = 0; k < 2 * pairs; k++)
+      if (k < 2 * pairs - 1 || even) store_one(narrow_memory + at, k, kind, f[k]);
+  }
+}
+
+// What elements are from their mean. The mean is rounded, and where elements are close to each other that shows: what is left of their sum is taken off, too.
+INLINE void few_center(float *f, bool even, int pairs, float over_n) {
+  float sum = 0, rest = 0;
+#pragma unroll
+  for (int k = 0; k < 2 * pairs; k++) sum += f[k];
+  sum *= over_n;
+#pragma unroll
+  for (int k = 0; k < 2 * pairs; k++) f[k] = k < 2 * pairs - 1 || even ? f[k] - sum : 0, rest += f[k];
+  rest *= over_n;
+#pragma unroll
+  for (int k = 0; k < 2 * pairs; k++) f[k] = k < 2 * pairs - 1 || even ? f[k] - rest : 0;
+}
+
+// x + residual, rounded to the type.
+INLINE void few_add(NormKernel c, float *f, const float *g, int pairs) {
+#pragma unroll
+  for (int k = 0; k < 2 * pairs; k += 2) {
+    float2 sum = make_float2(f[k] + g[k], f[k + 1] + g[k + 1]);
+    if (norm_bytes(c) == 2) sum = widen2(narrow2(sum.x, sum.y, c.kind), c.kind);
+    f[k] = sum.x, f[k + 1] = sum.y;
+  }
+}
+
+typedef struct FewPlaces { // of a row, bytes of narrow_memory
+  int x, residual, y, second;
+} FewPlaces;
+
+INLINE void few_row(NormKernel c, const NormParams *p, const NormTiles *t, const FewPlaces &at, uint64_t row, bool even, int pairs, const float *w, const float *b) {
+  float f[NARROW_FEW], g[NARROW_FEW], squares = 0, top = 0;
+  NarrowRow r = {0, 0, t->q};
+  few_load(c, at.x, even, pairs, f);
+  if (c.op == NORM_ADD) few_load(c, at.residual, even, pairs, g), few_add(c, f, g, pairs);
+  if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) few_store(at.second, even, pairs, c.kind, f);
+  if (c.op == NORM_LAYER) few_center(f, even, pairs, p->over_n);
+#pragma unroll
+  for (int k = 0; k < 2 * pairs; k++) {
     squares = fmaf(f[k], f[k], squares);
     if (c.op == NORM_RMS_FP8) top = higher(top, fabsf(f[k] * w[k]));
   }
   r.scale = rsqrtf(fmaf(squares, p->over_n, p->eps));
-  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) r.q = fp8_choose(top, r.scale, p->scales + row, s.n != 0);
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) r.q = fp8_choose(top, r.scale, p->scales + row, true);
 #pragma unroll
-  for (int k = 0; k < NARROW_FEW; k++)
-    if (k < s.n) store_one(s.y, k, c.op == NORM_RMS_FP8 ? KIND_FP8 : p->y_kind, narrow_result(c, p, r, w[k], b[k], f[k]));
+  for (int k = 0; k < 2 * pairs; k++) f[k] = narrow_result(c, p, r, w[k], b[k], f[k]);
+  if (c.op == NORM_RMS_FP8) few_store(at.y, even, pairs, KIND_FP8, f);
+  else if (p->y_kind == c.kind) few_store(at.y, even, pairs, c.kind, f);
+  else if (p->y_kind == KIND_FP32) few_store(at.y, even, pairs, KIND_FP32, f);
+  else few_store(at.y, even, pairs, p->y_kind == KIND_FP16 ? KIND_FP16 : KIND_BF16, f);
 }
 
-INLINE void narrow_few(NormKernel c, const NormParams *p, const NormTiles *t) {
+// Where a lane's first row is. (Its next is so many rows on that it starts as far beyond 16 bytes as this one.)
+INLINE int few_place(const NarrowTile &t, int row) { return (int)(narrow_row(t, row) - narrow_memory); }
+
+INLINE void few_rows(NormKernel c, const NormParams *p, const NormTiles *t, int pairs) {
+  const bool even = p->narrow.n % 2 == 0;
   float w[NARROW_FEW], b[NARROW_FEW];
 #pragma unroll
-  for (int k = 0; k < NARROW_FEW; k++) {
+  for (int k = 0; k < 2 * pairs; k++) {
     w[k] = k < p->narrow.n ? t->weight[k] : 0;
     b[k] = c.op == NORM_LAYER && k < p->narrow.n ? t->bias[k] : 0;
   }
+  int row = threadIdx.x;
+  FewPlaces at = {0, 0, few_place(t->y, row), 0};
+  if (c.op == NORM_EMBED) at.x = row < t->rows ? (int)(narrow_row(t->x, row, narrow_ids(p)[row]) - narrow_memory) : 0;
+  else at.x = few_place(t->x, row);
+  if (c.op == NORM_ADD) at.residual = few_place(t->residual, row);
+  if (c.op == NORM_ADD || c.op == NORM_EMBED) at.second = few_place(t->second, row);
 #pragma unroll 1
-  for (int row = threadIdx.x; row < t->rows; row += NARROW_THREADS)
-    narrow_few_row(c, p, t, narrow_share(c, p, t, row, 0, 1), block_index() * p->narrow.rows + row, w, b);
+  for (; row < t->rows; row += NARROW_THREADS) {
+    few_row(c, p, t, at, block_index() * p->narrow.rows + row, even, pairs, w, b);
+    at.x += NARROW_THREADS * t->x.pitch, at.y += NARROW_THREADS * t->y.pitch;
+    at.residual += NARROW_THREADS * t->residual.pitch, at.second += NARROW_THREADS * t->second.pitch;
+    if (c.op == NORM_EMBED && row + NARROW_THREADS < t->rows) at.x = (int)(narrow_row(t->x, row + NARROW_THREADS, narrow_ids(p)[row + NARROW_THREADS]) - narrow_memory);
+  }
+}
+
+INLINE void narrow_few(NormKernel c, const NormParams *p, const NormTiles *t) {
+  switch ((p->narrow.n + 1) / 2) {
+  case 1: few_rows(c, p, t, 1); break;
+  case 2: few_rows(c, p, t, 2); break;
+  case 3: few_rows(c, p, t, 3); break;
+  case 4: few_rows(c, p, t, 4); break;
+  case 5: few_rows(c, p, t, 5); break;
+  case 6: few_rows(c, p, t, 6); break;
+  case 7: few_rows(c, p, t, 7); break;
+  default: few_rows(c, p, t, 8);
+  }
 }
 
 // Starts to bring the block's rows into shared memory; and what was made of them back.

@@ -14,9 +14,11 @@ INLINE int64_t rope_row(const RopeParams &p, uint64_t token) {
 INLINE float turn_a(float a, float b, float c, float s) { return __fmaf_rn(a, c, -__fmul_rn(b, s)); }
 INLINE float turn_b(float a, float b, float c, float s) { return __fmaf_rn(b, c, __fmul_rn(a, s)); }
 
-INLINE void turn_neighbours(float *f, const float *c, const float *s, int count) {
+// some: pairs that are turned; the others are copied.
+INLINE void turn_neighbours(float *f, const float *c, const float *s, int count, int some) {
 #pragma unroll
   for (int j = 0; j < count; j++) {
+    if (j >= some) break;
     float x = f[2 * j], y = f[2 * j + 1];
     f[2 * j] = turn_a(x, y, c[j], s[j]);
     f[2 * j + 1] = turn_b(x, y, c[j], s[j]);
@@ -93,9 +95,11 @@ INLINE void rope_hint(const RopeParams &p, RopeWork w, const char *x, int in, in
   rope_ask(p, row, w.item, count, weight_kind);
 }
 
+// neighbours: 2: the rotated part of a head, and so a row of the tables, need not be whole chunks.
 INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, words = per * in / 4;
   const int heads = neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS, sides = neighbours ? 1 : 2;
+  const bool loose = neighbours == 2;
   uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, d = (uint32_t)p.d;
   RopeWork w = rope_work(p, i, neighbours, per, heads);
   uint64_t place = w.head * d + w.first;
@@ -114,7 +118,16 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
     if (has) load_aligned(x + (k / sides * d + (k % sides ? w.apart : 0)) * in, words, 0, raw[k]);
   }
   bool turns = w.turns && row >= 0;
-  if (turns) {
+  int some = loose ? (int)p.half - (int)w.item * count : count;
+  if (turns && loose) {
+#pragma unroll
+    for (int j = 0; j < count; j++) {
+      if (j >= some) break;
+      c[j] = load_one(p.cos, rope_at(p, row, w.item, count) + j, weight_kind);
+      s[j] = load_one(p.sin, rope_at(p, row, w.item, count) + j, weight_kind);
+    }
+    rope_ask(p, later, w.item, count, weight_kind);
+  } else if (turns) {
     load_weights(p.cos, rope_at(p, row, w.item, count), count, weight_kind, raw_c);
     load_weights(p.sin, rope_at(p, row, w.item, count), count, weight_kind, raw_s);
     rope_ask(p, later, w.item, count, weight_kind);
@@ -126,7 +139,7 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
     if (w.head + k >= (uint32_t)p.heads) break;
     to_floats(raw[k * sides], per, kind, f[0]);
     if (!neighbours) to_floats(raw[k * sides + 1], per, kind, f[1]);
-    if (turns && neighbours) turn_neighbours(f[0], c, s, count);
+    if (turns && neighbours) turn_neighbours(f[0], c, s, count, some);
     else if (turns) turn_halves(f[0], f[1], c, s, count);
     store_chunk(y + k * d * out, 0, per, out, y_kind, f[0]);
     if (w.second) store_chunk(y + (k * d + w.apart) * out, 0, per, out, y_kind, f[1]);
@@ -382,7 +395,8 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
   }
 #define ROPE(in, out)                                                                                        \
   ROPE_KERNEL(, rope_chunks, in, out, 0, 12)                                                                 \
-  ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)
+  ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)                                                      \
+  ROPE_KERNEL(loose_, rope_chunks, in, out, 2, 12)
 #include "rope.def"
 
 #define ROPE_WORDS(in, out)                                                                                  \

@@ -110,7 +110,10 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
     if (norm_narrow_places(t, vectors, s, how) <= NARROW_SHARED) break;
     if (s->lane_bits == NARROW_NORM) return false;
   }
-  uint64_t turn = NARROW_THREADS >> s->lane_bits, turns = NARROW_SPAN / ((uint64_t)width * turn);
+  // Rows that one lane has in registers (NARROW_FEW in kernels/norm_narrow.cuh) take so little time that a block has more of them.
+  enum { FEW = 16, FEW_SPAN = 14 << 10 };
+  uint64_t turn = NARROW_THREADS >> s->lane_bits;
+  uint64_t turns = (uint64_t)(n <= FEW ? FEW_SPAN : NARROW_SPAN) / ((uint64_t)width * turn);
   uint64_t least = (8 * (uint64_t)vectors + turn - 1) / turn; // rows that pay for the vectors
   uint64_t few = m / (turn * 4 * (uint64_t)ctx->sms);         // turns that leave four blocks an SM
   if (turns < least) turns = least;

@@ -6,7 +6,7 @@
 #include "ops/tile.h"
 
 enum {
-#define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out,
+#define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_LOOSE_##in##_##out,
 #include "kernels/rope/rope.def"
   KERNEL_WORDS_2_2,
   KERNEL_DIRECT_2_2,
@@ -16,7 +16,8 @@ enum {
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define ROPE(in, out) "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out,
+#define ROPE(in, out)                                                                                        \
+  "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_loose_" #in "_" #out,
 #include "kernels/rope/rope.def"
     "sol_rope_words_2_2", "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2",
     "sol_rope_direct_4_4"};
@@ -150,10 +151,18 @@ static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int 
                a->t * a->h <= ELEMENTWISE_SMALL / (a->d / per + 1) && // in threads
                p->rows <= ELEMENTWISE_SMALL && p->x_stride <= ELEMENTWISE_SMALL / in &&
                p->y_stride <= ELEMENTWISE_SMALL / out && a->h * a->d <= ELEMENTWISE_SMALL / 4;
-  return small && (a->interleaved ? 2 * p->half : p->half) % per == 0 && a->d % per == 0 &&
+  bool tables = elementwise_aligned(a->cos, 0, weight) && elementwise_aligned(a->sin, 0, weight);
+  return small && (a->interleaved || (p->half % per == 0 && tables)) && a->d % per == 0 &&
          elementwise_aligned(a->x, p->x_stride * in, per * in) &&
-         elementwise_aligned(a->y, p->y_stride * out, per * out) && elementwise_aligned(a->cos, 0, weight) &&
-         elementwise_aligned(a->sin, 0, weight);
+         elementwise_aligned(a->y, p->y_stride * out, per * out);
+}
+
+// Of neighbours: the rotated part, and so a row of the tables, is not whole chunks, or they are not aligned.
+static bool is_loose(const SolRope *a, const RopeParams *p, int per) {
+  int weight = per / 2 * ops_size(weight_of(a));
+  weight = weight > 16 ? 16 : weight;
+  return 2 * p->half % per || !elementwise_aligned(a->cos, 0, weight) ||
+         !elementwise_aligned(a->sin, 0, weight);
 }
 
 static int kernel_of(const SolRope *a) { // the first of those of its sizes
@@ -163,10 +172,10 @@ static int kernel_of(const SolRope *a) { // the first of those of its sizes
 
 // A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs.
 static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  enum { FEW = 1 << 20 }; // threads
-  int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = (a->d - rotary_of(a)) / per;
+  enum { FEW = 1 << 20 };                                                                   // threads
+  int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = (a->d - rotary_of(a)) / per; // whole chunks
   int64_t each = a->interleaved ? ROPE_NEIGHBOURS : ROPE_HEADS;
-  p->turns = a->interleaved ? rotary_of(a) / per : p->half / per;
+  p->turns = a->interleaved ? ops_ceil_div(rotary_of(a), per) : p->half / per;
   uint64_t items = (uint64_t)(p->turns + (a->interleaved ? rest : (rest + 1) / 2));
   uint64_t groups = (uint64_t)((a->h + each - 1) / each);
   p->items = items * groups * (uint64_t)a->t;
@@ -176,7 +185,7 @@ static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   p->hints = p->items <= FEW;
   l->block = ROPE_THREADS;
   ops_grid(l->grid, p->items, l->block);
-  return kernel_of(a) + (a->interleaved != 0);
+  return kernel_of(a) + (a->interleaved ? 1 + is_loose(a, p, (int)per) : 0);
 }
 
 // Straight from memory, whatever the width of heads and wherever they start.
