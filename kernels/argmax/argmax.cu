@@ -270,14 +270,14 @@ INLINE int first_above(const Vec &v, uint32_t low, int kind) {
   return kind == KIND_FP32 ? word : 2 * word + !(found >> word & 1);
 }
 
-template <int kind> INLINE void argmax_short(const ArgmaxParams &p) {
-  Rounds<kind == KIND_FP32 ? 4 : 2, ARGMAX_ROUNDS> s;
+template <int kind, int rounds> INLINE void argmax_short(const ArgmaxParams &p) {
+  Rounds<kind == KIND_FP32 ? 4 : 2, rounds> s;
   uint64_t row = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (128 >> p.lane_bits) + (threadIdx.x >> p.lane_bits);
-  uint32_t lowest = span_lowest(kind), best = lowest, highest[ARGMAX_ROUNDS];
+  uint32_t lowest = span_lowest(kind), best = lowest, highest[rounds];
   s.lanes = 1 << p.lane_bits, s.lane = threadIdx.x & (s.lanes - 1), s.used = p.rounds;
   load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, row, lowest);
 #pragma unroll
-  for (int r = 0; r < ARGMAX_ROUNDS; r++) {
+  for (int r = 0; r < rounds; r++) {
     highest[r] = r < s.used ? chunk_highest(s.v[r], kind) : lowest;
     best = kind == KIND_FP32 ? __float_as_uint(higher(__uint_as_float(best), __uint_as_float(highest[r])))
                              : higher2(best, highest[r], kind);
@@ -290,7 +290,7 @@ template <int kind> INLINE void argmax_short(const ArgmaxParams &p) {
   int round = -1;
   Vec v = s.v[0];
 #pragma unroll
-  for (int r = ARGMAX_ROUNDS - 1; r >= 0; r--)
+  for (int r = rounds - 1; r >= 0; r--)
     if (r < s.used && above(highest[r], low, kind)) round = r, v = s.v[r];
   if (round >= 0) column = column_of(s, round) + first_above(v, low, kind);
 #pragma unroll 1
@@ -388,11 +388,11 @@ template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
     wait_for_predecessor();                                                                                  \
     argmax_serial<KIND_##kind>(p);                                                                           \
   }
-#define SHORT(in, kind)                                                                                     \
-  KERNEL __launch_bounds__(128, 6) sol_argmax_short_##kind(const __grid_constant__ ArgmaxParams p) {          \
+#define SHORT(in, kind, rounds, blocks)                                                                     \
+  KERNEL __launch_bounds__(128, blocks) sol_argmax_short_##kind##_##rounds(const __grid_constant__ ArgmaxParams p) { \
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
-    argmax_short<KIND_##kind>(p);                                                                            \
+    argmax_short<KIND_##kind, rounds>(p);                                                                    \
   }
 #define OF_SIZE(in, threads, depth, rows, cluster)                                                           \
   KERNEL __launch_bounds__(threads * rows, 1024 / (threads * rows))                                          \

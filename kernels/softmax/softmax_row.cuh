@@ -61,12 +61,13 @@ INLINE Span row_span(const SoftmaxParams *p, RowPlace place, int in) {
   return span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, in);
 }
 
-// Prefetches into L2 the rows, or this block's part of one, about 5 MB further on: a little faster.
+// Prefetches into L2 the rows, or this block's part of one, about 5 MB further on, and their labels: a little faster.
 INLINE void look_ahead(const SoftmaxParams *p, RowShape s) {
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x || !p->ahead) return;
   uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) / s.cluster * s.rows + p->ahead;
   if (first + s.rows > p->m) return;
+  if (LABELS) prefetch_l2((const char *)p->targets + (first << (p->wide_ids ? 3 : 2)));
   uintptr_t from = (uintptr_t)p->x + first * p->x_stride, to = from + (s.rows - 1) * p->x_stride + p->n * s.in;
   from = (from + 15) & ~(uintptr_t)15;
   if (s.cluster > 1 && to > from) {

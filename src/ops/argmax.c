@@ -11,8 +11,8 @@
 // Kernels come in pairs, for elements of 2 and of 4 bytes, those for short rows by their kind.
 #define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
 static const char *const kernel_names[] = {
-#define SERIAL(in, kind) "sol_argmax_serial_" #kind,
-#define SHORT(in, kind)  "sol_argmax_short_" #kind,
+#define SERIAL(in, kind)                "sol_argmax_serial_" #kind,
+#define SHORT(in, kind, rounds, blocks) "sol_argmax_short_" #kind "_" #rounds,
 #define ROWS(threads, depth, rows, cluster, upto)                                                            \
   "sol_argmax_2_rows_" #threads "x" #depth "x" #cluster,                                                     \
       "sol_argmax_4_rows_" #threads "x" #depth "x" #cluster,
@@ -22,12 +22,12 @@ typedef struct Variant {
   int kind,
       in; // kind: of kernels for short rows, which have one thread or none in this table; in: of the others
   uint32_t threads, rows, cluster;
-  int64_t upto;
+  int64_t upto; // chunks of a row; of kernels for short rows those of a lane
 } Variant;
 #define ROWS_90(threads, depth, rows, cluster, upto) ROWS(threads, depth, rows, cluster, upto)
 static const Variant variants[SOL_COUNT(kernel_names)] = {
-#define SERIAL(in, kind) {KIND_##kind, 0, 1, 1, 1, 0},
-#define SHORT(in, kind)  {KIND_##kind, 0, 0, 0, 0, 0},
+#define SERIAL(in, kind)                {KIND_##kind, 0, 1, 1, 1, 0},
+#define SHORT(in, kind, rounds, blocks) {KIND_##kind, 0, 0, 0, 0, rounds},
 #define ROWS(threads, depth, rows, cluster, upto)                                                            \
   {0, 2, threads, rows, cluster, upto}, {0, 4, threads, rows, cluster, upto},
 #include "kernels/argmax/argmax.def"
@@ -103,9 +103,9 @@ static bool short_plan(ArgmaxParams *p, int in, OpsLaunch *l) {
   return true;
 }
 
-static int short_kernel(int kind, uint32_t threads) {
+static int short_kernel(int kind, uint32_t threads, int64_t rounds) {
   int i = 0;
-  while (variants[i].kind != kind || variants[i].threads != threads) i++;
+  while (variants[i].kind != kind || variants[i].threads != threads || variants[i].upto < rounds) i++;
   return i;
 }
 
@@ -152,9 +152,9 @@ SolStatus argmax_launch(SolContext *ctx, const SolArgmax *a, int64_t y_stride, v
                     .skip_nan = skip_nan};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   if (serial_plan(ctx, &p, in, &l)) {
-    l.kernel = short_kernel(p.x_kind, 1);
+    l.kernel = short_kernel(p.x_kind, 1, 0);
   } else if (short_plan(&p, in, &l)) {
-    l.kernel = short_kernel(p.x_kind, 0);
+    l.kernel = short_kernel(p.x_kind, 0, p.rounds);
   } else {
     plan_rows(ctx, a->m, a->n, in, &l);
   }

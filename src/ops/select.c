@@ -1,5 +1,6 @@
 #include "ops/select.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernels/select/weight.h"
@@ -63,31 +64,36 @@ HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, boo
 // What a row costs in blocks of so many warps, over what it costs where none of them waits: while the last warps run they have the GPU to themselves and still
 // take half as long as all of them; warps wait for the one that draws, and for those with a group more.
 static double waits_of(int64_t warps, int64_t groups, double waves) {
-  const double LEAST = 0.5, FILLED = 0.8,
-               DRAW = 0.04; // FILLED: of a wave, from where on more warps are no faster
+  const double
+      LEAST = 0.5,
+      FILLED = 0.8,
+      DRAW = 0.04; // FILLED: of a wave, from where on more warps are no faster; DRAW: for twice the warps
   int64_t whole = (int64_t)waves;
   double rest = waves - (double)whole, time = whole ? (double)whole : FILLED;
   if (whole && rest > 0) time += rest > LEAST ? rest : LEAST;
   if (!whole && rest > FILLED) time = rest;
-  for (int64_t w = warps; w > 1; w /= 2) time *= 1 + DRAW;
-  return time / waves * (double)(ops_ceil_div(groups, warps) * warps) / (double)groups;
+  return time / waves * (1 + DRAW * log2((double)warps)) * (double)(ops_ceil_div(groups, warps) * warps) /
+         (double)groups;
 }
 
 // Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with as many
 // warps as have to wait least. Rows of a warp, or 0.
 int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+  // RESIDENT: warps of an SM that have rows of their own; FINE, WIDE: of blocks, of elements of 2 and 4 bytes. BYTES: kept of a group.
   enum {
     ROWS = 4,
     OF_WARP = 8,
     WAVES = 4,
     RESIDENT = 32,
-    OF_BLOCKS = 24,
+    FINE = 32,
+    WIDE = 24,
     BLOCKS = 3,
     MOST = 16,
+    WARPS = 8,
     BYTES = 12
-  }; // BYTES: kept of a group
-  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = 8, resident = RESIDENT * ctx->sms,
-          each = 0;
+  };
+  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = WARPS,
+          resident = RESIDENT * ctx->sms, each = 0;
   if (groups == 1 || (groups <= OF_WARP && rows >= resident)) {
     each = rows / (WAVES * resident);
     each = each < 1 ? 1 : each > 8 ? 8 : each;
@@ -96,9 +102,10 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
     return (int)each;
   }
-  double wave = (double)rows / (OF_BLOCKS * ctx->sms), least = waits_of(warps, groups, wave * (double)warps);
-  for (int64_t w = warps / 2; w; w /= 2) {
-    double waits = waits_of(w, groups, wave * (double)w);
+  double least = INFINITY;
+  for (int64_t w = WARPS; w; w--) {
+    int64_t of_sm = (in == 2 ? FINE : WIDE) / w; // blocks
+    double waits = waits_of(w, groups, (double)rows / (double)(of_sm * ctx->sms));
     if (waits < least) least = waits, warps = w;
   }
   while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
