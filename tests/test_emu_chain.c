@@ -113,6 +113,42 @@ TEST(polls_between_barriers_and_sleeps_are_no_work) {
   }
 }
 
+// A loop that waits behind another volatile load: the polls in vain are found all the same.
+TEST(polls_behind_another_volatile_load_are_no_work) {
+  static const char body[] =
+      "ld.volatile.global.u32 %r7, [%in]; mov.u32 %r5, 1; setp.ne.u32 %p2, %b, 1; @%p2 bra wait;\n" LOOP(
+          5000,
+          "") "st.volatile.global.u32 [%out], %r5; bra end;\n"
+              "wait: ld.volatile.global.u32 %r2, [%out]; setp.eq.u32 %p3, %r2, 0; @%p3 bra wait;\nend:\n";
+  Seen s;
+  run(&(Job){.threads = 32, .blocks = 2, .body = body}, &s);
+  uint64_t polls = inst(&s, "ld.volatile", 1)->counts.executions;
+  CHECK_MSG(polls >= 1 && polls <= 8, "%llu", (unsigned long long)polls);
+  done(&s);
+}
+
+// Blocks take items of 300 instructions from a counter: each its share, not the first one all of them.
+TEST(blocks_take_their_work_as_they_come) {
+  static const char body[] =
+      "take: atom.global.add.u32 %r2, [%out], 1; setp.ge.u32 %p2, %r2, 160; @%p2 bra end;\n" LOOP(
+          100, "") "bra take;\nend:\n";
+  Seen s;
+  run(&(Job){.threads = 1, .blocks = 16, .body = body}, &s);
+  CHECK_INT(s.r.end, SOL_EMU_DONE);
+  CHECK_MSG(s.r.balance.longest < 1.5, "%g", s.r.balance.longest);
+  done(&s);
+}
+
+// Volatile loads that go through memory are no spinning: each is waited for.
+TEST(volatile_loads_of_many_words_are_work) {
+  SolEmuChain c = chain_of(&(Job){
+      .threads = 1,
+      .blocks = 1,
+      .body = "mov.u64 %rd2, %in;\n" LOOP(
+          500, "ld.volatile.global.u32 %r2, [%rd2]; add.u32 %r3, %r3, %r2; add.u64 %rd2, %rd2, 4;\n")});
+  CHECK_MSG(c.far_waits + c.l1_waits > 490, "%g", c.far_waits + c.l1_waits);
+}
+
 // A warp sleeps as long as the lane that sleeps longest, each time, rounded up to a power of two of nanoseconds.
 TEST(sleeping_takes_time) {
   const double clock = 1.755e9;

@@ -386,6 +386,13 @@ TEST(mapped_memory_of_the_host_is_as_fast_as_the_link) {
   CHECK_NEAR(time_of(&w).total, 2, 1e-4);
 }
 
+TEST(atomics_on_the_hosts_memory_take_turns) {
+  MachineModel m = h200();
+  MachineWork w = full();
+  w.host_atomics = clock_rate() / m.host_atomic_clocks;
+  CHECK_NEAR(time_of(&w).total, 1, 1e-4);
+}
+
 TEST(textures_are_sampled_four_lanes_a_clock) {
   MachineWork w = full();
   w.texture_lanes = 4 * 132 * clock_rate();

@@ -172,6 +172,10 @@ TEST(loads_are_waited_for_and_fences_take_their_time) {
   load.detail = 0;
   add(&near, load), add(&near, loaded), end_warp(&near);
   CHECK_NEAR(replay_of(&near, 0).clocks, costs.l1, 1e-9);
+  Script many = {0}; // loads of four warps pass L1 one after another
+  load.wavefronts = 32;
+  for (int w = 0; w < 4; w++) add(&many, load), add(&many, loaded), end_warp(&many);
+  CHECK_NEAR(replay_of(&many, 0).clocks, 4 * 32 + costs.l1, 1e-9);
   add(&fenced, (MachineEvent){.step = MACHINE_STEP_FENCE, .amount = 1}), end_warp(&fenced);
   CHECK_NEAR(replay_of(&fenced, 0).clocks, costs.fence + costs.store_fence, 1e-9);
 }

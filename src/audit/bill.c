@@ -360,6 +360,10 @@ static void add_host(const MachineModel *m, const AuditLaunch *l, const AuditWai
     loads += in->is_load ? (double)c->requests : 0;
     if (!of_host(l, in)) continue;
     of += in->is_load ? (double)c->requests : 0;
+    if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC) {
+      w->host_atomics += (double)c->atomics * scale;
+      continue;
+    }
     w->host_read += (double)(c->l2_hits + c->l2_misses) * 32 * scale;
     w->host_write += (double)c->l2_writes * 32 * scale;
     w->dram_read -= sol_smaller(w->dram_read, (double)c->dram_read * scale);

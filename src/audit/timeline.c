@@ -15,7 +15,8 @@ static const AuditInst *inst_at(const AuditLaunch *l, uint32_t place) {
 }
 
 // `issues`: machine instructions for each of the PTX's.
-static MachineEvent event_of(const AuditLaunch *l, const SolEmuEvent *e, double issues) {
+static MachineEvent event_of(const MachineModel *m, const AuditLaunch *l, const SolEmuEvent *e,
+                             double issues) {
   MachineEvent to = {.token = e->token,
                      .place = e->inst,
                      .issues = e->issues * issues,
@@ -23,7 +24,11 @@ static MachineEvent event_of(const AuditLaunch *l, const SolEmuEvent *e, double 
                      .amount = e->count,
                      .step = e->step,
                      .detail = e->detail};
-  const AuditInst *in = e->step == SOL_EMU_STEP_TENSOR ? inst_at(l, e->inst) : NULL;
+  bool loads = e->step == SOL_EMU_STEP_LOAD;
+  const AuditInst *in = loads || e->step == SOL_EMU_STEP_TENSOR ? inst_at(l, e->inst) : NULL;
+  if (in && loads && in->counts.executions && in->kind == SOL_EMU_KIND_GLOBAL_LOAD)
+    to.wavefronts = audit_l1_passes(m, in) / (double)in->counts.executions;
+  if (loads) return to;
   if (e->step == SOL_EMU_STEP_TENSOR) to.amount = in ? in->flops * e->count : 0;
   if (in && in->counts.executions)
     to.wavefronts = (double)in->counts.wavefronts / (double)in->counts.executions * e->count;
@@ -98,7 +103,7 @@ static bool replay_of(const MachineModel *m, const AuditLaunch *l, const Machine
   MachineEvent *events = sol_heap_alloc(sizeof *events * (count + 1));
   if (!events) return false;
   double ptx = issued_by_ptx(l) * scale, ratio = l->machine && ptx > 0 ? w->issues / ptx : 1;
-  for (uint32_t i = 0; i < count; i++) events[i] = event_of(l, &t->events[i], ratio);
+  for (uint32_t i = 0; i < count; i++) events[i] = event_of(m, l, &t->events[i], ratio);
   add_descriptors(m, l, events);
   MachineServed how = served(m, l, w, waits);
   MachineReplay replay = {.events = events,

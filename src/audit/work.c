@@ -96,17 +96,21 @@ static void add_texture(const AuditInst *in, double scale, MachineWork *w) {
   w->texture_lanes += (double)in->counts.lanes * turns * (in->list ? 0.5 : 1) * scale;
 }
 
+double audit_l1_passes(const MachineModel *m, const AuditInst *in) {
+  const SolEmuCounts *c = &in->counts;
+  double passes = sol_larger((double)c->requests, (double)c->sectors / 4);
+  if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD && c->turns)
+    return sol_larger(passes, sol_larger((double)c->turns, (double)c->lines * m->l1_line_clocks));
+  if (in->kind == SOL_EMU_KIND_TEXTURE) return passes;
+  return sol_larger(passes, (double)c->lines * (c->l2_writes ? m->store_passes : 1));
+}
+
 static void add_global(const MachineModel *m, const AuditInst *in, const AuditWaits *waits, double scale,
                        MachineWork *w) {
   const SolEmuCounts *c = &in->counts;
   double at_l2 = (double)(c->l2_hits + c->l2_misses) * scale;
-  double passes = sol_larger((double)c->requests, (double)c->sectors / 4),
-         scattered = in->pattern.seen ? (double)in->pattern.scattered / (double)in->pattern.seen * scale : 0;
-  if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD && c->turns)
-    passes = sol_larger(passes, sol_larger((double)c->turns, (double)c->lines * m->l1_line_clocks));
-  else if (in->kind != SOL_EMU_KIND_TEXTURE)
-    passes = sol_larger(passes, (double)c->lines * (c->l2_writes ? m->store_passes : 1));
-  w->l1_wavefronts += passes * scale;
+  double scattered = in->pattern.seen ? (double)in->pattern.scattered / (double)in->pattern.seen * scale : 0;
+  w->l1_wavefronts += audit_l1_passes(m, in) * scale;
   if (in->kind == SOL_EMU_KIND_TEXTURE && c->executions) add_texture(in, scale, w);
   if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
     add_atomics(m, in, at_l2, scale, w);
@@ -249,16 +253,18 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
 }
 
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
-  bool wide = in->width == 8;
+  bool wide = in->width == 8, heavy = wide && in->real;
   double real = wide ? m->atomic_double_clocks : m->atomic_real_clocks,
          lanes = (double)in->pattern.queue_lanes * (in->real ? real : m->atomic_int_clocks),
-         packets = (double)in->pattern.queue_packets * (wide ? m->atomic_double_packet : m->atomic_packet);
+         packets = (double)in->pattern.queue_packets * (heavy ? m->atomic_double_packet : m->atomic_packet);
   return sol_larger(lanes, packets);
 }
 
-static double allocation_bytes(const AuditLaunch *l, uint64_t address) {
+// Of an allocation: the bytes of it that the launch reads.
+static double bytes_read(const AuditLaunch *l, uint64_t address) {
   for (uint32_t i = 0; i < l->touch_count; i++)
-    if (l->touches[i].address == address) return (double)l->touches[i].bytes;
+    if (l->touches[i].address == address)
+      return l->touches[i].read > 0 ? l->touches[i].read : (double)l->touches[i].bytes;
   return 0;
 }
 
@@ -282,7 +288,7 @@ static double guard_clocks(const MachineModel *m, const AuditInst *swap, const A
 
 double audit_guard_lanes(const MachineModel *m, const AuditLaunch *l, const AuditInst *swap, double *clocks) {
   uint64_t place = swap->pattern.allocation;
-  double most = 0, bytes = allocation_bytes(l, place);
+  double most = 0, bytes = bytes_read(l, place);
   *clocks = 0;
   for (uint32_t i = 0; place && i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];

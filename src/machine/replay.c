@@ -12,6 +12,7 @@
 //     and matrix instructions that is part of their latency. A cluster's barrier passes after cluster_barrier_clocks.
 //     The first tensor copy of a block in either direction waits descriptor_clocks for its descriptor, and others behind it.
 //  5. Resources are taken in the order in which warps come to them: the warp that is behind goes first.
+//  6. Loads pass L1 one after another, a wavefront a clock; what they wait for comes after that.
 #include "machine/replay.h"
 
 #include "base/heap.h"
@@ -79,9 +80,9 @@ typedef struct Warp {
 } Warp;
 
 typedef struct Sm {
-  double slot[PARTS], tensor[PARTS], in, out; // when each is free
-  double got;                                 // bytes from DRAM
-  double slot_busy[PARTS], tensor_busy[PARTS], shared_busy, in_busy, out_busy;
+  double slot[PARTS], tensor[PARTS], l1, in, out; // when each is free
+  double got;                                     // bytes from DRAM
+  double slot_busy[PARTS], tensor_busy[PARTS], shared_busy, l1_busy, in_busy, out_busy;
 } Sm;
 
 typedef struct Sim {
@@ -181,9 +182,14 @@ static double fetch(Sim *s, uint32_t warp, double bytes, double byte) {
 static void load(Sim *s, uint32_t warp, const MachineEvent *e) {
   const MachineCosts *c = &s->r->costs;
   Warp *w = &s->warps[warp];
-  double done = w->clock + (e->detail == MACHINE_OF_OTHERS ? c->others : c->l1);
+  Sm *sm = &s->sms[warp / s->r->warps_per_block];
+  double turn = e->wavefronts * c->wavefront;
+  sm->l1 = sol_larger(sm->l1, w->clock) + turn;
+  sm->l1_busy += turn;
+  double done = sm->l1 + (e->detail == MACHINE_OF_OTHERS ? c->others : c->l1);
   if (e->detail == MACHINE_BEYOND_L1) {
-    done = transfer(s, warp, 0, fetch(s, warp, e->amount, c->loaded_byte), false) + c->far;
+    double moved = transfer(s, warp, 0, fetch(s, warp, e->amount, c->loaded_byte), false);
+    done = sol_larger(moved, sm->l1) + c->far;
     use_unit(s, warp, MACHINE_COPIES, w->clock, done, 1);
   }
   w->loaded = sol_larger(w->loaded, done);
@@ -380,7 +386,7 @@ static void replay_twice(Sim *s, MachineTimeline *t) {
   const Sm *sm = &s->sms[0];
   double busiest =
       sol_larger(sol_larger(sol_largest(sm->slot_busy, PARTS), sol_largest(sm->tensor_busy, PARTS)),
-                 sol_larger(sol_larger(sm->in_busy, sm->out_busy), sm->shared_busy));
+                 sol_larger(sol_larger(sm->in_busy, sm->out_busy), sol_larger(sm->shared_busy, sm->l1_busy)));
   t->exposed = sol_larger(t->clocks - busiest, 0);
   t->transfer = (sm->in_busy > sm->out_busy ? sm->in_busy : sm->out_busy) / t->clocks;
   sum_units(s, t);

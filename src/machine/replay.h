@@ -39,7 +39,7 @@ typedef struct MachineEvent {
   double issues;     // instructions of the warp up to here, since its event before
   double shared;     // waits for shared memory among them
   double amount;     // bytes of LOAD and COPY; FLOPs of TENSOR; of FENCE: stores in flight
-  double wavefronts; // of shared memory, of TENSOR
+  double wavefronts; // of shared memory, of TENSOR; of L1, of LOAD
   double late;       // of COPY: clocks until it can start, and those behind it
   uint8_t step, detail;
 } MachineEvent;

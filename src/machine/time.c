@@ -36,7 +36,8 @@
 //     succeeds every swap_clocks, or, where more lanes wait than are served in that time, at this word or by all of L2, once each of
 //     them had a turn; a lock no sooner than it is given back. Lanes that swap only what is better than the word they read all read it before the
 //     first has changed it, if they are resident: each tries guarded_tries times. Where warps come more seldom than that, because of whatever else they do, none waits.
-// 13. Mapped memory of the host gives and takes host_share of the link's bandwidth, beside everything else.
+// 13. Mapped memory of the host gives and takes host_share of the link's bandwidth, beside everything else; atomics on it are performed one after
+//     another, host_atomic_clocks each.
 // 14. Managed pages that the device does not have move to it as they are touched, by blocks, groups and pages, beside nothing else.
 #include "machine/work.h"
 
@@ -309,7 +310,8 @@ static double page_seconds(const MachineModel *m, const MachineWork *w) {
 
 // Both directions at the same time.
 static double host_seconds(const MachineModel *m, const MachineWork *w) {
-  return sol_larger(w->host_read, w->host_write) / (m->host_bandwidth * m->host_share);
+  return sol_larger(w->host_read, w->host_write) / (m->host_bandwidth * m->host_share) +
+         w->host_atomics * m->host_atomic_clocks / m->device->boost_clock.value;
 }
 
 static SolStatus check_device(const SolDevice *d, SolError *err) {

@@ -137,6 +137,10 @@ typedef struct EmuPoll {
   bool repeats, slept; // `state` is known; nanosleep was executed since
   bool idle, again;    // what is executed is no work; in this time slice it was executed again
   bool changed; // the last value was another; whether it is the one that was waited for is not known yet
+  // The last access that was not the one at `at`, if it is executed again and again, and all registers then; 0: not known.
+  const EmuInst *other;
+  uint64_t other_state;
+  uint64_t where; // the addresses of the one at `at`, the last time
 } EmuPoll;
 
 struct EmuFiber { // lanes of a warp that share one SIMT stack

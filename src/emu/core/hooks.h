@@ -38,6 +38,7 @@ typedef struct EmuStatics {
   uint8_t *waits;      // by pc: if it waits for loads, 1 + the cp.async groups left pending; 0: it does not
   uint8_t *paths;      // by pc: EMU_PATH_...
   uint8_t *sizes;      // by pc: sol_emu_size
+  bool takes;          // blocks take work from a counter: some have EMU_PATH_TAKES
 } EmuStatics;
 SolStatus emu_statics_make(EmuProgram *program, SolError *err); // once
 
@@ -58,7 +59,8 @@ enum {                      // EmuStatics.paths
   EMU_PATH_FOLLOWS = 8,     // a store directly after a store to adjacent addresses
   EMU_PATH_TENSOR = 16,     // a matrix instruction
   EMU_PATH_GROUPED = 32,    // of wgmma: it completes with its group
-  EMU_PATH_NAME = 64        // ptxas removes it
+  EMU_PATH_NAME = 64,       // ptxas removes it
+  EMU_PATH_TAKES = 128      // an atomic by which a block takes its next work
 };
 typedef enum EmuPending { EMU_NONE_PENDING, EMU_PENDING_NEAR, EMU_PENDING_OTHER, EMU_PENDING_FAR } EmuPending;
 typedef struct EmuPath {
@@ -94,6 +96,10 @@ void emu_path_polls(EmuCtx *x);
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_goes_on(EmuCtx *x);
+// takes.c: whether the running warp's atomic has to wait for others that have not come as far; and, when nothing else goes on, lets those go
+// on that are next (false: none is held).
+bool emu_path_held(EmuCtx *x);
+bool emu_path_let_go(EmuRun *run);
 void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc); // a float atomic on shared memory
 void emu_path_bulk(EmuCtx *x);                                          // a bulk copy was issued
 void emu_path_polled(EmuCtx *x);          // the awaited phase of an mbarrier has completed

@@ -34,6 +34,7 @@ static bool start_next(EmuCtx *x, EmuSm *sm) {
   }
   u->slot = slot;
   u->number = sm->next_unit;
+  u->since = sm->freed;
   emu_trace_start(run, u);
   u->instructions = 0;
   u->next = NULL;
@@ -56,6 +57,7 @@ static void finish(EmuCtx *x, EmuSm *sm, EmuUnit **at) {
     uint64_t path = emu_path_end(u->blocks[k], emu_worker(x)->chains);
     if (path > longest) longest = path;
   }
+  if (x->launch->takes) sm->freed = u->since + longest / EMU_WAIT;
   if (x->launch->units) x->launch->units[u->number] = (EmuUnitWork){longest, u->instructions};
   emu_end_unit(x, u);
 }
@@ -243,6 +245,7 @@ static void rounds(EmuRun *run, EmuIdle *idle) {
     for (uint32_t s = 0; s < run->sm_count; s++) done = done && run->sms[s].done;
     if (done) return;
     emu_tell_progress(run);
+    if (run->takes && !any_full(run) && emu_path_let_go(run)) run->progress = true;
     if (run->progress) {
       parts = 0;
       idle->rounds = 0;
@@ -424,6 +427,9 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   if (!status && run.observing) status = emu_statics_make(launch->kernel->program, err);
   if (status) return status;
   run.statics = run.program->statics;
+  run.takes = run.observing && run.cluster_size == 1 && run.statics->takes;
+  run.by_turns = run.by_turns || run.takes;
+  run.held_at = UINT64_MAX;
   emu->launches++;
   status = make_workers(&run, (uint32_t)worker_count(&run), err);
   if (!status) status = make_caches(&run, err);

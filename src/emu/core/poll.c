@@ -6,7 +6,8 @@
 // has a register for every value, so what else the iteration read was the same, too, and what it stored is there already.
 // A loop that sleeps (nanosleep) may count its attempts. A fiber whose iterations are in vain is idle; it executes one in each of its
 // turns. Another value may not be the one that it waits for: if the next iteration has as many instructions as one in vain, it was
-// not. It is idle no longer once an iteration has another length, or the access is not repeated.
+// not. It is idle no longer once an iteration has another length, or the access is not repeated. Of several accesses of a loop the first is
+// looked at, until another is executed three times in a row with the same registers: that one is in a loop of its own.
 #include "emu/core/hooks.h"
 
 enum { OTHERS = 64, MARGIN = 16 }; // accesses of a loop that are not the one that is looked at; instructions
@@ -32,7 +33,8 @@ static uint64_t registers(const EmuCtx *x) {
 
 static void begin(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t seen) {
   EmuPoll *p = &x->fiber->poll;
-  *p = (EmuPoll){.at = i, .seen = seen, .mask = mask, .left = x->budget, .steps = p->steps};
+  *p =
+      (EmuPoll){.at = i, .seen = seen, .mask = mask, .left = x->budget, .steps = p->steps, .where = p->where};
   if (x->launch->observing) emu_path_polls(x);
 }
 
@@ -42,8 +44,12 @@ static void end(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t seen) {
   if (x->launch->observing) emu_path_goes_on(x);
 }
 
+static uint64_t where_of(const EmuCtx *x, const EmuInst *i) {
+  return add_rows(0, emu_at(x, i->a), (size_t)i->abytes * EMU_LANES);
+}
+
 static uint64_t seen_by(const EmuCtx *x, const EmuInst *i, const EmuLoc *to, uint32_t count, uint32_t bytes) {
-  uint64_t seen = add_rows(0, emu_at(x, i->a), (size_t)i->abytes * EMU_LANES);
+  uint64_t seen = where_of(x, i);
   for (uint32_t k = 0; k < count; k++) seen = add_rows(seen, emu_at(x, to[k]), (size_t)bytes * EMU_LANES);
   return seen;
 }
@@ -76,10 +82,36 @@ static void poll_idle(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t seen)
   x->budget = 0;
 }
 
+// Of an access that is not the one that is looked at: whether it is to be looked at instead.
+static bool alone_in_loop(EmuCtx *x, const EmuInst *i) {
+  EmuPoll *p = &x->fiber->poll;
+  if (p->other != i) { // the first time
+    p->other = i;
+    p->other_state = 0;
+    if (x->launch->observing) emu_path_polls(x);
+    return false;
+  }
+  uint64_t state = registers(x), before = p->other_state;
+  p->other_state = state;
+  return before && before == state;
+}
+
 void emu_poll(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuLoc *to, uint32_t count, uint32_t bytes) {
   EmuPoll *p = &x->fiber->poll;
-  if (p->at && p->at != i && (p->idle || ++p->others < OTHERS)) return;
-  uint64_t seen = seen_by(x, i, to, count, bytes);
+  if (p->at && p->at != i) {
+    if (p->idle) return;
+    if (alone_in_loop(x, i)) {
+      *p = (EmuPoll){.at = i, .mask = mask, .left = x->budget, .steps = p->steps, .repeats = true};
+      p->state = registers(x);
+      p->seen = seen_by(x, i, to, count, bytes);
+      return;
+    }
+    if (++p->others < OTHERS) return;
+  }
+  p->other = NULL;
+  uint64_t seen = seen_by(x, i, to, count, bytes), where = where_of(x, i);
+  if (p->at == i && p->where != where) x->fiber->spin = 0; // it goes through memory: it does not spin
+  p->where = where;
   if (p->idle) {
     poll_idle(x, i, mask, seen);
     return;

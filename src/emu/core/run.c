@@ -23,8 +23,10 @@ static inline __attribute__((always_inline)) uint64_t execute_on(EmuCtx *x, EmuP
                                                                  EmuTraceWarp *trace) {
   const EmuInst *code = x->launch->program->code;
   SolEmuCounts *counts = x->counts;
+  const uint8_t *takes = x->launch->takes ? x->launch->statics->paths : NULL;
   uint64_t done = 0;
   for (; x->budget > 0; x->budget--, done++) {
+    if (takes && takes[code[x->pc].index] & EMU_PATH_TAKES && emu_path_held(x)) break;
     const EmuInst *i = &code[x->pc++];
     emu_path_step(x->launch->statics, path, i->index);
     uint32_t mask = x->active & emu_pred(x, i->guard);
@@ -107,6 +109,17 @@ static uint64_t execute_traced(EmuCtx *x) {
   return execute_on(x, &x->block->paths[x->warp->index], emu_trace_warp(x->block, x->warp->index));
 }
 
+// Whether an idle fiber is about to execute its access once more, after as many instructions as from one time to the next: it has not left
+// the loop.
+static bool comes_again(const EmuCtx *x, EmuFiber *f) {
+  EmuPoll *p = &f->poll;
+  if (!p->changed || f->state != EMU_READY || x->launch->program->code[x->pc].index != p->at->index)
+    return false;
+  p->left = 1;
+  p->allowed = p->length + 1;
+  return true;
+}
+
 // A turn of a fiber that waits for others (poll.c); whether it goes on.
 static bool run_idle(EmuCtx *x, EmuFiber *f) {
   EmuWorker *w = emu_worker(x);
@@ -121,7 +134,8 @@ static bool run_idle(EmuCtx *x, EmuFiber *f) {
   w->instructions += done;
   if (f->state == EMU_ENDED) return true;
   if (f->state == EMU_READY) emu_store_top(x);
-  if (f->poll.idle && !f->poll.again && (f->poll.left -= (int32_t)done) <= 0) { // it has left the loop
+  if (f->poll.idle && !f->poll.again && (f->poll.left -= (int32_t)done) <= 0 &&
+      !comes_again(x, f)) { // it has left the loop
     f->poll = (EmuPoll){0};
     if (x->launch->observing) emu_path_goes_on(x);
   }
@@ -144,7 +158,8 @@ static bool run_fiber(EmuCtx *x, EmuFiber *f) {
   if (path) before = *path;
   uint64_t done = !path ? execute(x) : emu_traced(x) ? execute_traced(x) : execute_observed(x);
   w->instructions += done;
-  f->poll.left += (int32_t)done;
+  if (!done) return false; // held before its first instruction
+  if (!f->poll.idle) f->poll.left += (int32_t)done;
   bool ended = f->state == EMU_ENDED, spins = !ended && (f->spin >= EMU_SPIN || f->poll.idle);
   // How long a GPU's warps spin depends on when the others come, which is not known here.
   if (!spins) x->block->unit->instructions += done;

@@ -256,6 +256,7 @@ typedef struct EmuUnit { // a cluster, or a block without one; runs on one worke
   uint32_t async_count;
   uint64_t random;
   struct EmuTrace *trace; // of trace.h; NULL: it is not the one that is traced
+  uint64_t since;         // clocks of the launch when it started, where units take work (watch/takes.c)
 } EmuUnit;
 
 typedef struct EmuSm {
@@ -270,6 +271,7 @@ typedef struct EmuSm {
   uint32_t index;
   bool full, done; // the log is full; all units have ended
   bool by_turns;   // its resident blocks run by turns, not one after another
+  uint64_t freed;  // EmuUnit.since of a unit that starts now
 } EmuSm;
 
 struct EmuRun {
@@ -315,6 +317,10 @@ struct EmuRun {
   struct EmuChild *children; // launched by its threads, or about to be
   uint64_t children_launched;
   bool progress; // in this round a warp executed something else than a spin loop
+  // Where blocks take their work from a counter (watch/takes.c): clocks up to which they may, and of the first that has to wait (UINT64_MAX:
+  // none).
+  bool takes;
+  uint64_t horizon, held_at;
 };
 
 // The lane addresses of an ld or st relative to its first active lane, as last executed, and what was computed

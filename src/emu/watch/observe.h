@@ -80,6 +80,7 @@ void emu_waited_free(EmuRun *run);
 // flight.c: waits and loads of one function, and which of its stores directly follow an adjacent one
 bool emu_flight_find(const SolEmuMachine *m, const PtxFunction *fn, uint8_t *loads, uint8_t *waits,
                      uint8_t *follows);
+bool emu_takes_find(const EmuProgram *p, EmuStatics *s); // takes.c; false: out of memory
 uint32_t emu_block_at(const PtxFunction *fn, uint32_t inst);
 // Basic blocks that ptxas merges into one by predication: a block that ends in a short forward branch, the block
 // that the branch skips, and its target.

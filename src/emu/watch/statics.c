@@ -114,6 +114,7 @@ SolStatus emu_statics_make(EmuProgram *p, SolError *err) {
     if (p->source[pc])
       s->paths[pc] = (uint8_t)(path_of(p->source[pc], s->loads[pc]) | trace_of(p->source[pc]) |
                                (s->paths[pc] ? EMU_PATH_FOLLOWS : 0));
+  ok = ok && emu_takes_find(p, s);
   if (!ok) {
     sol_heap_free(s);
     return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");

@@ -3,6 +3,9 @@
 // Addresses that lanes poll in vain (core/poll.c) are listed. The first write after such a poll is taken to be the one that they
 // wait for, and leaves its warp's path there; where it was not, they poll in vain again, and the next one does. So a barrier of
 // blocks that count themselves has the longest path of those that came to it, but not of one that already came to the next.
+// Where accesses are made in the order of time (takes.c), all writes count: who would come to the next barrier waits.
+// A write is seen later than it is executed: half of a load's time until it is in L2, and a load's until a poll has it from there. From flag to
+// flag that is 440 clocks on an H200, of which a load takes 273 or so (bench/probe_hand.cu: bench/results/2026-11-18-h200-hand.json).
 #include "base/heap.h"
 #include "emu/watch/observe.h"
 
@@ -72,6 +75,7 @@ static void take_over(EmuCtx *x, const EmuPath *from) {
   EmuPath *own = own_path(x), was = *own;
   if (emu_path_weight(x->block, from) <= emu_path_weight(x->block, own)) return;
   *own = *from;
+  own->far_waits += EMU_WAIT + EMU_WAIT / 2;
   own->pending = was.pending;
   own->stored = was.stored;
   own->idle = was.idle;
@@ -98,7 +102,7 @@ void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *del
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
     Entry *e = entry_of(run->waited, addr ? addr[l] : first + (uint64_t)(int64_t)delta[l]);
-    if (!e->address || !e->expected) continue;
+    if (!e->address || (!e->expected && !run->takes)) continue;
     e->expected = false;
     if (emu_path_weight(x->block, own_path(x)) > emu_path_weight(x->block, &e->path)) e->path = *own_path(x);
   }
