@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 import torch  # noqa: E402
-from gemm_peers import Case, captured, rounds  # noqa: E402
+from gemm_peers import Case, captured, rounds, this_run  # noqa: E402
 from sol_c import Sol  # noqa: E402
 from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
@@ -175,7 +175,7 @@ def main():
     p.add_argument("--lib", default=os.path.join(HERE, "..", "build", "libsol.so"))
     p.add_argument("--json")
     args = p.parse_args()
-    sol, out = Sol(args.lib, trust_pointers=True), {"schema": 1, "gpu": torch.cuda.get_device_name()}
+    sol, out = Sol(args.lib, trust_pointers=True), this_run()
     rate = gemm_rate(sol)
     print(f"sol_gemm: {rate * 1e-6:.0f} TFLOP/s")
     out["gemm_tflops"] = round(rate * 1e-6, 1)

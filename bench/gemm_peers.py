@@ -12,11 +12,13 @@ with fast accumulation; sizes are rounded to the multiples of 16 that it takes. 
 """
 
 import argparse
+import datetime
 import json
 import math
 import os
 import random
 import statistics
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -174,6 +176,14 @@ def measure(sol, shape, few, fp8, bits):
     return row
 
 
+def this_run():
+    """What a kept result says of its run."""
+    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True, check=False)
+    names = [os.path.basename(a) if os.path.isabs(a) else a for a in sys.argv[1:]]
+    return {"schema": 1, "gpu": torch.cuda.get_device_name(), "driver": driver.stdout.strip(), "date": datetime.date.today().isoformat(),
+            "command": " ".join(["bench/" + os.path.basename(sys.argv[0]), *names])}
+
+
 def main():
     p = argparse.ArgumentParser(description="sol_gemm against torch.matmul; see the top of this file.")
     p.add_argument("--seed", type=int, default=1)
@@ -182,7 +192,7 @@ def main():
     p.add_argument("--only", help="of model, random, few, few_fp8_weights, few_int4_weights, separated by commas")
     p.add_argument("--json")
     args = p.parse_args()
-    sol, out = Sol(args.lib, trust_pointers=True), {"schema": 1, "gpu": torch.cuda.get_device_name(), "dtype": args.dtype, "seed": args.seed}
+    sol, out = Sol(args.lib, trust_pointers=True), {**this_run(), "dtype": args.dtype, "seed": args.seed}
     fp8, sets = args.dtype == "fp8", [("model", MODEL, 0), ("random", random_shapes(args.seed), 0), ("few", FEW, 0)]
     sets += [] if fp8 else [("few_fp8_weights", FEW, 8), ("few_int4_weights", FEW, 4)]
     for name, shapes, bits in sets:
