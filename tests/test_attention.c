@@ -27,9 +27,13 @@ static double error_of(const OpsView *v, const unsigned char *got, const double 
   return sqrt(wrong / all);
 }
 
+// Bytes of a trial's memory before a tensor.
+static ptrdiff_t before(const Trial *t, int k) {
+  return (const char *)t->view[k].at - (const char *)t->memory[k];
+}
+
 // Inputs as test_ops has them, dense.
 static void try_error(SolContext *ctx, const OpsDef *def, const OpsCase *c, double most) {
-  enum { BEFORE = 256 }; // bytes that a trial keeps before a tensor
   Trial t;
   SolError err = {0};
   double *want[OPS_MAX_VIEWS] = {0};
@@ -41,12 +45,12 @@ static void try_error(SolContext *ctx, const OpsDef *def, const OpsCase *c, doub
     if (!v->at) continue;
     want[k] = calloc((size_t)count, sizeof(double));
     for (int64_t i = 0; i < count && v->role == OPS_IN; i++)
-      want[k][i] = trial_element(v->dtype, t.host[k] + BEFORE, i);
+      want[k][i] = trial_element(v->dtype, t.host[k] + before(&t, k), i);
   }
   if (!status) def->reference(t.args, want);
   if (!status) status = sol_context_read(ctx, t.host[0], t.memory[0], t.bytes[0], &err);
   CHECK_MSG(!status, "%s: %s", def->name, err.message);
-  double error = status ? INFINITY : error_of(&t.view[0], t.host[0] + BEFORE, want[0]);
+  double error = status ? INFINITY : error_of(&t.view[0], t.host[0] + before(&t, 0), want[0]);
   CHECK_MSG(error < most, "%s, %lld elements a head, option %d: error %.2g", def->name, (long long)c->dim[3],
             c->option, error);
   for (int k = 0; k < OPS_MAX_VIEWS; k++) free(want[k]);

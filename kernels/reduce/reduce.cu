@@ -297,7 +297,8 @@ INLINE const char *columns_round(const char *at, int64_t down, int left, int in,
 }
 
 // What a thread has: the chunk from `column` on of `count` rows, `step` apart, from row `row` on, which is at `at`.
-// A chunk may have columns before or after the row's: they are read where they are of the matrix, and not used.
+// A chunk may have columns before or after the row's: they are read where they are of the matrix, and not used. Only of a thread's first and last row can
+// they be outside: its rows are 16 bytes apart at least.
 INLINE void columns_sum(const ReduceParams *p, int in, const char *at, int64_t column, uint64_t row, int step, int count, float *sum,
                         int kind, int how) {
   const int64_t down = step * p->x_stride;
@@ -306,8 +307,9 @@ INLINE void columns_sum(const ReduceParams *p, int in, const char *at, int64_t c
     Vec v = columns_singly(row, column, p->n, in, rest_of(kind, how));
     columns_take(&v, in, sum, kind, how);
   };
-  const char *last = at + (count - 1) * down;
-  bool first_cut = column < 0 && row == 0, last_cut = column + 16 / in > p->n && row + (uint64_t)(count - 1) * step == p->m - 1;
+  const char *last = at + (count - 1) * down, *begin = at - (int64_t)row * p->x_stride;
+  const char *end = begin + (int64_t)(p->m - 1) * p->x_stride + p->n * in;
+  bool first_cut = at + column * in < begin, last_cut = last + column * in + 16 > end;
   if (first_cut) singly(at);
   last_cut = last_cut && !(first_cut && count == 1);
   count -= first_cut + last_cut;
