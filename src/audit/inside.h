@@ -29,8 +29,8 @@ double audit_chain(const MachineModel *model, const MachineWork *work, const Aud
 // Times that warps wait for shared memory and shuffles, by the PTX.
 double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
 double audit_flops(const AuditInst *inst); // of tensor cores, of all executions, in units of the fp16 rate
+double audit_l1_passes(const MachineModel *model, const AuditInst *inst); // wavefronts of L1, all executions
 // Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.
-double audit_l1_passes(const MachineModel *m, const AuditInst *in); // wavefronts of L1, all executions
 double audit_atomic_clocks(const MachineModel *model, const AuditInst *inst);
 // Lanes that read the word which the compare-and-swap changes before they swap or do not: by an address of the same registers, or in
 // an allocation no larger than what is serialised. clocks: of L2, if each of them swapped once.
