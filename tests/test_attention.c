@@ -330,6 +330,11 @@ TEST(costs_are_the_accountants) {
   a.causal = 0;
   CHECK(!sol_attention_cost(&a, &cost, NULL));
   CHECK(cost.flops == 4.0 * 4 * 32 * 4096 * 4096 * 128);
+  a.q_tokens = 4 * 100, a.kv_tokens = 4 * 300; // packed: what the tensors hold, not the longest that is allowed
+  a.q_starts = a.kv_starts = (const int32_t *)&cost;
+  CHECK(!sol_attention_cost(&a, &cost, NULL));
+  CHECK(cost.flops == 4.0 * 4 * 32 * 100 * 300 * 128 && cost.bytes_written == 4.0 * 100 * 32 * 128 * 2);
+  CHECK(cost.bytes_read == 4.0 * (100 * 32 + 2 * 300 * 8) * 128 * 2);
   SolDecodeAttention d = {.batch = 4,
                           .heads = 32,
                           .kv_heads = 8,

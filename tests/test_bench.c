@@ -131,6 +131,21 @@ TEST(tables_are_shared) {
   sol_context_destroy(ctx);
 }
 
+TEST(lengths_are_full) { // as their cost has them
+  SolContext *ctx = create(SOL_BACKEND_CPU);
+  SolError err = {0};
+  Sets s;
+  enum { B = 7, TOKENS = 40 };
+  OpsCase c = {.dim = {B, 2, TOKENS, 64}, .dtype = SOL_BF16, .option = 3}; // tests have them ragged
+  CHECK_INT(sets_plan(&s, ctx, &ops_decode_attention, &c, 0, &err), SOL_OK);
+  CHECK_INT(sets_open(&s, 1, 1, &err), SOL_OK);
+  SolDecodeAttention a;
+  sets_args(&s, 0, &a);
+  for (int i = 0; i < B; i++) CHECK_INT(a.lengths[i], TOKENS);
+  sets_close(&s);
+  sol_context_destroy(ctx);
+}
+
 TEST(gather_gets_no_order) {
   SolContext *ctx = create(SOL_BACKEND_CPU);
   SolError err = {0};

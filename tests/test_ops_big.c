@@ -130,7 +130,7 @@ static SolStatus make_tensor(Big *b, int k, SolError *err) {
   uint64_t at = (uint64_t)(uintptr_t)b->memory[k];
   if (status || v->scratch) return status;
   if (b->axis[k] == SLICE_NONE) {
-    bool ids = v->fill == OPS_FILL_IDS || v->fill == OPS_FILL_DISTINCT;
+    bool ids = v->fill == OPS_FILL_IDS || v->fill == OPS_FILL_LENGTHS || v->fill == OPS_FILL_DISTINCT;
     if (ids && v->limit != b->small.view[k].limit) return spread_ids(b, k, err);
     return sol_context_write(b->ctx, b->memory[k], small_host(b, k), (size_t)total, err);
   }

@@ -79,7 +79,9 @@ static bool is_ids(const OpsView *v) {
 // bytes, so that no two tensors are alike. (Making gigabytes on the host would take longer than timing.) Ids
 // are few, and those of one tensor may have to differ: they are made one by one.
 static SolStatus randomise(Sets *s, int k, size_t bytes, uint64_t seed, SolError *err) {
-  const OpsView *v = &s->view[k];
+  OpsView full = s->view[k];
+  const OpsView *v = &full;
+  if (full.fill == OPS_FILL_LENGTHS) full.fill = OPS_FILL_LIMIT;
   size_t block = bytes < BLOCK || is_ids(v) ? bytes : BLOCK;
   char *host = sol_heap_alloc(block), *at = s->memory[k];
   if (!host) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");

@@ -25,9 +25,10 @@ static double uniform(uint64_t bits) { // 0..1
 static double fill_value(const OpsView *v, const TrialOptions *o, uint64_t bits) {
   double u = uniform(bits), w = uniform(mix(bits));
   if (v->fill >= OPS_FILL_IDS) {
+    double limit = (double)v->limit + (v->fill == OPS_FILL_LENGTHS);
     if (o->bad_ids && v->fill < OPS_FILL_ORDER && w < 0.2)
-      return w < 0.1 ? -1.0 - floor(u * 1000) : (double)v->limit + floor(u * 1e6);
-    return floor(u * (double)v->limit);
+      return w < 0.1 ? -1.0 - floor(u * 1000) : limit + floor(u * 1e6);
+    return floor(u * limit);
   }
   if (o->specials && v->role != OPS_OUT && !v->finite && w < 0.02)
     return w < 0.004 ? NAN : w < 0.008 ? INFINITY : w < 0.012 ? -INFINITY : w < 0.016 ? -6e4 : 0;

@@ -210,26 +210,30 @@ static void reference(const void *args, double *const *at) {
 
 // ---- the cost ----
 
-// Of full sequences, where lengths vary: how long each is stands in the GPU's memory.
+// Packed sequences are taken as equally long: how long each is stands in the GPU's memory.
+static int64_t each(int64_t packed, int64_t batch, int64_t length) {
+  return packed && batch ? ops_ceil_div(packed, batch) : length;
+}
+
 static void cost(const void *args, SolOpArgs *op) {
   const SolAttention *a = args;
-  int64_t queries = a->queries < a->keys ? a->queries : a->keys;
-  *op = (SolOpArgs){.dim = {a->batch, a->heads, a->keys, a->d},
+  int64_t keys = each(a->kv_tokens, a->batch, a->keys), queries = each(a->q_tokens, a->batch, a->queries);
+  *op = (SolOpArgs){.dim = {a->batch, a->heads, keys, a->d},
                     .dtype = a->dtype,
                     .kv_heads = kv_heads_of(a),
-                    .queries = queries,
-                    .window = a->window && a->window < a->keys ? a->window : 0,
+                    .queries = queries < keys ? queries : keys,
+                    .window = a->window && a->window < keys ? a->window : 0,
                     .phase = SOL_PHASE_DECODE}; // `queries` tokens, the last of the keys
 }
 
 // The accountant's attention is causal.
 static void cost_more(const void *args, SolCost *out) {
   const SolAttention *a = args;
-  double rows = (double)a->batch * (double)a->heads * (double)a->queries;
-  if (!a->causal) out->flops = 4 * rows * (double)a->keys * (double)a->d;
-  if (a->queries <= a->keys) return;
-  double more =
-      rows * (1 - (double)a->keys / (double)a->queries) * (double)a->d * 2; // queries that see nothing
+  int64_t keys = each(a->kv_tokens, a->batch, a->keys), queries = each(a->q_tokens, a->batch, a->queries);
+  double rows = (double)a->batch * (double)a->heads * (double)queries;
+  if (!a->causal) out->flops = 4 * rows * (double)keys * (double)a->d;
+  if (queries <= keys) return;
+  double more = rows * (1 - (double)keys / (double)queries) * (double)a->d * 2; // queries that see nothing
   out->bytes_read += more, out->bytes_written += more;
 }
 

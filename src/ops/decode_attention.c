@@ -75,8 +75,8 @@ static int views(const void *args, OpsView *v) {
   v[4] = OPS_VIEW(SolDecodeAttention, table, SOL_INT32, OPS_IN, .rows = a->table_pages ? a->batch : 0,
                   .cols = a->table_pages, .fill = OPS_FILL_DISTINCT, .limit = a->pages);
   v[5] = OPS_VIEW(SolDecodeAttention, lengths, SOL_INT32, OPS_IN, .rows = a->batch != 0, .cols = a->batch,
-                  .fill = a->max_length ? OPS_FILL_IDS : OPS_FILL_LIMIT, // tests: ragged, or full
-                  .limit = limit < INT_MAX && a->max_length ? limit + 1 : limit);
+                  .fill = a->max_length ? OPS_FILL_LENGTHS : OPS_FILL_LIMIT, // tests: ragged, or full
+                  .limit = limit);
   v[6] = OPS_VIEW(SolDecodeAttention, lse, SOL_FP32, OPS_OUT, .optional = true, .extra = true,
                   .rows = a->batch, .cols = a->heads);
   v[7] = OPS_VIEW(SolDecodeAttention, workspace, SOL_FP32, OPS_OUT, .rows = any,

@@ -20,7 +20,8 @@ typedef enum OpsFill {
   OPS_FILL_UNIT,       // -1..1
   OPS_FILL_POSITIVE,   // 0.1..1
   OPS_FILL_IDS,        // whole numbers, 0..limit-1
-  OPS_FILL_DISTINCT,   // the same, all different; limit is at least their number
+  OPS_FILL_LENGTHS,    // whole numbers, 0..limit; bench: limit, for costs are those of full lengths
+  OPS_FILL_DISTINCT,   // 0..limit-1, all different; limit is at least their number
   OPS_FILL_ORDER,      // a permutation of 0..limit-1; tests put no bad ids into it
   OPS_FILL_STARTS,     // ascending from 0 to limit; nor into it
   OPS_FILL_LIMIT       // limit, all of them; nor into it

@@ -42,7 +42,7 @@ static uint64_t page_bytes(void) {
   return bytes > 0 ? (uint64_t)bytes : 4096;
 }
 
-// Pages that are mapped: the host has touched them since the last launch.
+// Pages that are mapped (or were, and are being moved by the system: bit 62): the host has touched them since the last launch.
 static void find_touched(ShimHost *h, int file) {
   uint64_t entry[ENTRIES], page = page_bytes(), from = shim_address(h->memory), first = from / page,
                            last = (from + h->bytes - 1) / page;
@@ -52,7 +52,7 @@ static void find_touched(ShimHost *h, int file) {
     if (got < (ssize_t)sizeof *entry) return;
     for (size_t i = 0; i < (size_t)got / sizeof *entry; i++, at++) {
       uint64_t address = at * page < from ? from : at * page;
-      if (entry[i] >> 63) h->at_device[address / GROUP - from / GROUP] = 0;
+      if (entry[i] >> 62) h->at_device[address / GROUP - from / GROUP] = 0;
     }
   }
 }
