@@ -26,7 +26,6 @@ import corpus
 from profile_compare import ROOT, run, toolkit
 
 MB = 1e6
-PARTS = 8  # in which a program of bench/kinds is recorded, so that one slow kernel costs no others
 NOISE = 0.003  # the pipe's counter of wavefronts differs by so much from run to run
 KEPT = ("symbol", "launches", "bound", "shapes", "global_load", "global_store", "shared_load", "shared_store", "dram_read_bytes", "dram_write_bytes")
 
@@ -93,19 +92,12 @@ class Records:
         os.makedirs(self.bin, exist_ok=True)
 
     def audit(self, source, row, _):
-        parts = range(PARTS if row["collection"] == "bench" else 1)
-        bills = [self.part(source, row, f"{part}/{len(parts)}") for part in parts]
-        bill = {"kernels": [k for b in bills for k in b.get("kernels", [])]}
-        why = [f"part {part}: {b['failed']}" for part, b in zip(parts, bills) if "failed" in b]
-        return {**bill, "failed": "; ".join(why)} if why else bill
-
-    def part(self, source, row, part):
-        path = os.path.join(self.folder, hashlib.sha256(f"{corpus.key(row)} {part}".encode()).hexdigest()[:16])
+        path = os.path.join(self.folder, hashlib.sha256(corpus.key(row).encode()).hexdigest()[:16])
         if os.path.exists(path + ".why"):
             with open(path + ".why", encoding="utf-8") as f:
                 return {"failed": f.read()}
         if not os.path.exists(path):
-            why = self.record(source, row, part, path)
+            why = self.record(source, row, path)
             if why:
                 with open(path + ".why", "w", encoding="utf-8") as f:
                     f.write(why)
@@ -113,15 +105,14 @@ class Records:
         code, out, err = run([self.price, "h200", path], 120)
         return {"failed": err[-200:]} if code else json.loads(out)
 
-    def record(self, source, row, part, path):
+    def record(self, source, row, path):
         """Why there is no record; nothing where there is."""
         built, said = corpus.build(source, row, self.bin, ["-cudart", "shared"])
         if not built:
             return "does not compile: " + said[-200:]
         if os.path.exists(path + ".part"):
             os.remove(path + ".part")
-        env = {**os.environ, "LD_PRELOAD": self.shim, "LD_LIBRARY_PATH": os.path.dirname(self.shim), "SOL_SHIM_AUDIT": path + ".part", "SOL_DEVICE": "h200",
-               "KINDS_PART": part}
+        env = {**os.environ, "LD_PRELOAD": self.shim, "LD_LIBRARY_PATH": os.path.dirname(self.shim), "SOL_SHIM_AUDIT": path + ".part", "SOL_DEVICE": "h200"}
         code, _, err = run([corpus.binary(self.bin, row), *shlex.split(row["arguments"])], self.seconds, cwd=corpus.place(source, row), env=env)
         if code == 124 or not os.path.exists(path + ".part"):
             return f"exit code {code}: {err.strip()[-200:]}"

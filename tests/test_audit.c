@@ -59,6 +59,17 @@ TEST(constants_that_are_operands_cost_nothing) {
   CHECK_NEAR(loaded[1], 0, 0);
 }
 
+// A line that the cache of constants lacks takes longer than the words that are in it.
+TEST(constants_beyond_their_cache_are_fetched) {
+  AuditInst in = {.kind = SOL_EMU_KIND_CONST_LOAD, .counts = {.executions = 10, .requests = 10, .turns = 320}};
+  MachineWork near = {.warps_per_block = 1}, far = near;
+  audit_demand(h200(), &in, &(AuditWaits){0}, 1, &near);
+  in.counts.lines = 200;
+  audit_demand(h200(), &in, &(AuditWaits){0}, 1, &far);
+  CHECK_NEAR(near.constant_turns, 320, 1e-9);
+  CHECK_NEAR(far.constant_turns, 200 * h200()->constant_line_clocks / h200()->constant_clocks, 1e-9);
+}
+
 TEST(a_load_of_many_lines_takes_the_passes_of_its_banks) {
   AuditInst in = {.kind = SOL_EMU_KIND_GLOBAL_LOAD,
                   .is_load = true,
@@ -121,7 +132,7 @@ TEST(a_request_passes_l1_once_for_every_line) {
   CHECK_NEAR(w.l1_wavefronts, 32000 * h200()->store_passes, 0);
   CHECK_NEAR(w.l2_packets, 64000, 0);
   in.kind = SOL_EMU_KIND_CONST_LOAD; // elsewhere
-  in.counts.turns = 9000;
+  in.counts.turns = 9000, in.counts.lines = 0;
   w = (MachineWork){0};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.constant_turns, 9000, 0);
@@ -302,6 +313,24 @@ TEST(mapped_memory_of_the_host_comes_over_the_link) {
   CHECK_NEAR(there.seconds[MACHINE_DRAM], 0, 0);
   CHECK(there.total - here.total > 4000 * 32 / 63e9 / 2);
   CHECK(there.seconds[MACHINE_LATENCY] > 2 * here.seconds[MACHINE_LATENCY]);
+}
+
+// Atomics on a line of it wait for each other, those on different lines do not.
+TEST(atomics_on_the_hosts_memory_take_turns_by_line) {
+  AuditInst in = {.kind = SOL_EMU_KIND_GLOBAL_ATOMIC, .counts = {.executions = 64, .requests = 64, .atomics = 64}};
+  AuditTouch touches[] = {buffer(1 << 20, 0, 128)};
+  in.pattern.allocation = touches[0].address;
+  touches[0].host = true;
+  AuditLaunch launch = launch_of("k", &in, touches, 1);
+  double seconds[2];
+  for (int k = 0; k < 2; k++) {
+    MachineTime t;
+    touches[0].written_sectors = k ? 16 * 4 : 4;
+    CHECK_INT(audit_launch_time(gpu("h200"), &launch, &t, NULL), SOL_OK);
+    seconds[k] = t.total;
+  }
+  double turn = h200()->host_atomic_clocks / h200()->device->boost_clock.value;
+  CHECK_NEAR(seconds[0] - seconds[1], (64 - 64 / 16) * turn, turn / 2);
 }
 
 TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {

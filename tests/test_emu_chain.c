@@ -139,6 +139,25 @@ TEST(blocks_take_their_work_as_they_come) {
   done(&s);
 }
 
+// A barrier by hand: blocks add one and poll until all have. Many meet later than two: the last one's poll may have just missed it.
+TEST(many_that_meet_wait_longer_than_two) {
+  static const char body[] =
+      "mov.u32 %r3, 0;\nnext: add.u32 %r3, %r3, %n; red.global.add.u32 [%out], 1;\n"
+      "wait: ld.volatile.global.u32 %r2, [%out]; setp.lt.u32 %p1, %r2, %r3; @%p1 bra wait;\n"
+      "mul.lo.u32 %r4, %n, 10; setp.lt.u32 %p2, %r3, %r4; @%p2 bra next;\n";
+  double waits[2];
+  for (int k = 0; k < 2; k++) {
+    uint32_t blocks = k ? 8 : 2;
+    Seen s;
+    run(&(Job){.threads = 1, .blocks = blocks, .body = body, .n = blocks}, &s);
+    CHECK_INT(s.r.end, SOL_EMU_DONE);
+    waits[k] = s.r.chain.far_waits / blocks / 10; // of a block and a round
+    done(&s);
+  }
+  CHECK_MSG(waits[0] >= 1 && waits[0] < 2, "%g", waits[0]);
+  CHECK_MSG(waits[1] > waits[0] + 1 && waits[1] < waits[0] + 2, "%g and %g", waits[0], waits[1]);
+}
+
 // Volatile loads that go through memory are no spinning: each is waited for.
 TEST(volatile_loads_of_many_words_are_work) {
   SolEmuChain c = chain_of(&(Job){

@@ -320,6 +320,20 @@ TEST(waits_are_the_scoreboards) {
   }
 }
 
+// The address of a load comes out of constant memory, which ptxas reads at the load's line: that is no wait for a load.
+TEST(an_address_is_no_load) {
+  Made m = {0};
+  m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 10);
+  m.ptx[0].is_load = true;
+  add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_CONST_LOAD, false);
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_GLOBAL_LOAD, false);
+  m.insts[0].sets = 0, m.insts[1].sets = 1, m.insts[1].waits = 1;
+  add_block(&m, 2, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 1);
+  CHECK_NEAR(m.ptx[0].executed.load_waits, 0, 0);
+  CHECK(m.ptx[0].executed.unit_waits > 0);
+}
+
 // A load before a loop, which needs it: of a hundred iterations the first one waits.
 TEST(what_is_loaded_before_a_loop_is_waited_for_once) {
   Made m = {0};

@@ -343,10 +343,15 @@ static void add_pages(const AuditLaunch *l, double scale, MachineWork *w) {
   w->page_launches = w->page_bytes > 0 ? 1 : 0;
 }
 
-static bool of_host(const AuditLaunch *l, const AuditInst *in) {
+static const AuditTouch *of_host(const AuditLaunch *l, const AuditInst *in) {
   for (uint32_t i = 0; i < l->touch_count && !in->pattern.several; i++)
-    if (l->touches[i].host && l->touches[i].address == in->pattern.allocation) return true;
-  return false;
+    if (l->touches[i].host && l->touches[i].address == in->pattern.allocation) return &l->touches[i];
+  return NULL;
+}
+
+// Atomics on a line of the host's memory that wait for each other, if lines have equally many.
+static double host_turns(const AuditTouch *t, double atomics) {
+  return atomics / sol_larger(__builtin_ceil(t->written_sectors / 4), 1);
 }
 
 // Mapped memory of the host: L2 keeps none of it, so that what L1 does not have comes from there each time. Waits for it are among
@@ -358,10 +363,11 @@ static void add_host(const MachineModel *m, const AuditLaunch *l, const AuditWai
     const AuditInst *in = &l->insts[i];
     const SolEmuCounts *c = &in->counts;
     loads += in->is_load ? (double)c->requests : 0;
-    if (!of_host(l, in)) continue;
+    const AuditTouch *touch = of_host(l, in);
+    if (!touch) continue;
     of += in->is_load ? (double)c->requests : 0;
     if (in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC) {
-      w->host_atomics += (double)c->atomics * scale;
+      w->host_atomics += host_turns(touch, (double)c->atomics) * scale;
       continue;
     }
     w->host_read += (double)(c->l2_hits + c->l2_misses) * 32 * scale;

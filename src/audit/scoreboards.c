@@ -43,8 +43,9 @@ static Pending pending_of(const SassInst *m, const AuditInst *in) {
   case SASS_KIND_ATOMIC: return LOAD;
   default: break;
   }
-  if (m->unit == SASS_UNIT_MEMORY) return SHARED;                 // local memory, too: it is mostly in L1
-  return in->is_load && m->unit == SASS_UNIT_OTHER ? LOAD : UNIT; // textures
+  if (m->unit == SASS_UNIT_MEMORY) return SHARED; // local memory, too: it is mostly in L1
+  bool texture = in->kind == SOL_EMU_KIND_TEXTURE && m->unit == SASS_UNIT_OTHER && m->kind == SASS_KIND_NONE;
+  return texture ? LOAD : UNIT;
 }
 
 // Lanes that read different words of constant memory wait for them one after another.

@@ -72,11 +72,13 @@ static void add_pipe(SolEmuClass unit, double executions, MachineWork *w) {
   }
 }
 
-// Copies that bypass L1 write whole lines.
+// Copies that bypass L1 write whole lines. Words of local memory that lanes index apart are partly written sectors.
 static double packets_of(const MachineModel *m, const AuditInst *in) {
   const SolEmuCounts *c = &in->counts;
-  bool joins = in->follows && (double)c->lines <= m->join_lines * (double)c->requests;
-  return sol_larger((double)c->l2_packets, (double)c->l2_writes) * (joins ? m->join_share : 1);
+  bool joins = in->follows && (double)c->lines <= m->join_lines * (double)c->requests,
+       apart = in->kind == SOL_EMU_KIND_LOCAL_STORE && c->l2_packets > c->l2_writes;
+  return sol_larger((double)c->l2_packets, (double)c->l2_writes) * (joins ? m->join_share : 1) *
+         (apart ? m->local_apart : 1);
 }
 
 // Lanes on one word are served one after another, wherever in L2 it is.
@@ -180,7 +182,8 @@ static void add_constants(const MachineModel *m, const AuditInst *in, double sca
   double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
   SolFigure shared = m->device->smem_latency;
   double loaded = in->by_machine && requests > 0 ? sol_smaller(in->executed.constants / requests, 1) : 1;
-  w->constant_turns += sol_larger(turns, m->constant_least * requests) * loaded * scale;
+  double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks;
+  w->constant_turns += sol_larger(sol_larger(turns, lines), m->constant_least * requests) * loaded * scale;
   if (!in->by_machine && sol_known(shared) && turns > requests)
     w->shared_waits +=
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;

@@ -280,7 +280,8 @@ typedef struct SolEmuLaunch {
   X(bytes)         /* requested by active lanes */                                                           \
   X(sectors)       /* distinct 32-byte sectors, summed over requests */                                      \
   X(sectors_ideal) /* fewest that could hold the same bytes */                                               \
-  X(lines)         /* distinct 128-byte lines, summed over requests */                                       \
+  X(lines) /* distinct 128-byte lines, summed over requests; of a constant load: 64-byte lines that its cache \
+              lacked, modelled */ \
   X(shared_requests)                                                                                         \
   X(wavefronts) /* of shared memory */                                                                       \
   X(wavefronts_ideal)                                                                                        \

@@ -36,7 +36,7 @@
   X(held_clocks)       /* for which such a word was a lock that somebody had */                              \
   X(host_read)         /* bytes of mapped memory of the host */                                              \
   X(host_write)                                                                                              \
-  X(host_atomics)      /* lanes of atomics on such memory */                                                 \
+  X(host_atomics)      /* atomics on a line of such memory, which take turns */                              \
   X(page_launches)     /* launches that touch managed pages which the device does not have */                \
   X(page_bytes)        /* of groups of such pages, 64 KiB each */                                            \
   X(pages)             /* in them, of 4 KiB, that are touched */                                             \

@@ -276,6 +276,26 @@ static uint32_t distinct_words(const uint64_t *addr, uint32_t mask) {
   return words;
 }
 
+// Whether the cache of constants lacked a line; it has it now.
+static bool fetch_constants(EmuSm *sm, uint32_t line) {
+  uint32_t *set = sm->constants[line % EMU_CONST_SETS], at = 0;
+  while (at < EMU_CONST_WAYS - 1 && set[at] != line + 1) at++;
+  bool lacked = set[at] != line + 1;
+  for (; at; at--) set[at] = set[at - 1];
+  set[0] = line + 1;
+  return lacked;
+}
+
+static uint32_t constant_lines(EmuSm *sm, const uint64_t *addr, uint32_t mask) {
+  uint32_t lacked = 0;
+  for (uint64_t last = UINT64_MAX; mask; mask &= mask - 1) {
+    uint64_t line = addr[emu_first(mask)] / EMU_CONST_LINE;
+    if (line != last) lacked += fetch_constants(sm, (uint32_t)line);
+    last = line;
+  }
+  return lacked;
+}
+
 // L1 has the banks of shared memory: words of different lines in one bank are read one after another.
 static bool reads_l1(const EmuInst *i, SolMemOp op) {
   return op == SOL_MEM_LOAD && i->space != PTX_SPACE_LOCAL;
@@ -341,7 +361,10 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
   }
   if (i->space == PTX_SPACE_CONST || i->space == PTX_SPACE_PARAM) { // a cache of its own
     c->requests++;
-    if (i->space == PTX_SPACE_CONST) c->turns += distinct_words(acc->addr, rest);
+    if (i->space == PTX_SPACE_CONST) {
+      c->turns += distinct_words(acc->addr, rest);
+      c->lines += constant_lines(w->sm, acc->addr, rest);
+    }
     return;
   }
   if (acc->local == rest && bytes > LOCAL_WORD) {
@@ -388,14 +411,13 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
   if (x->idle) return;
   bool is_shared = i->space == PTX_SPACE_SHARED;
   if (i->space == PTX_SPACE_CONST) { // a cache of its own
-    if (!s->counted) {
-      uint64_t addr[EMU_LANES];
-      for (int l = 0; l < EMU_LANES; l++) addr[l] = first + (uint64_t)(int64_t)s->delta[l];
-      s->wavefronts = (uint16_t)distinct_words(addr, s->mask);
-      s->counted = true;
-    }
+    uint64_t addr[EMU_LANES];
+    for (int l = 0; l < EMU_LANES; l++) addr[l] = first + (uint64_t)(int64_t)s->delta[l];
+    if (!s->counted) s->wavefronts = (uint16_t)distinct_words(addr, s->mask);
+    s->counted = true;
     c->requests++;
     c->turns += s->wavefronts;
+    c->lines += constant_lines(w->sm, addr, s->wavefronts > 1 ? s->mask : s->mask & -s->mask);
     return;
   }
   uint8_t ends = (uint8_t)(first & (is_shared ? SOL_BANK_BYTES - 1 : SOL_LINE_BYTES - 1));

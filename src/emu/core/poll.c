@@ -98,6 +98,7 @@ static bool alone_in_loop(EmuCtx *x, const EmuInst *i) {
 
 void emu_poll(EmuCtx *x, const EmuInst *i, uint32_t mask, const EmuLoc *to, uint32_t count, uint32_t bytes) {
   EmuPoll *p = &x->fiber->poll;
+  if (x->launch->observing && !p->idle) emu_path_sees(x, i, mask);
   if (p->at && p->at != i) {
     if (p->idle) return;
     if (alone_in_loop(x, i)) {

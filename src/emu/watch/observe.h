@@ -72,7 +72,8 @@ typedef struct EmuWaited EmuWaited;
 static inline EmuWaited *emu_waited(EmuRun *run) {
   return __atomic_load_n(&run->waited, __ATOMIC_ACQUIRE);
 }
-void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr);
+void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr,
+                    bool atomic);
 void emu_waited_free(EmuRun *run);
 
 // ---- static analysis of a program ----

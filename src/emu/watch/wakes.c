@@ -4,8 +4,10 @@
 // wait for, and leaves its warp's path there; where it was not, they poll in vain again, and the next one does. So a barrier of
 // blocks that count themselves has the longest path of those that came to it, but not of one that already came to the next.
 // Where accesses are made in the order of time (takes.c), all writes count: who would come to the next barrier waits.
-// A write is seen later than it is executed: half of a load's time until it is in L2, and a load's until a poll has it from there. From flag to
-// flag that is 440 clocks on an H200, of which a load takes 273 or so (bench/probe_hand.cu: bench/results/2026-11-18-h200-hand.json).
+// A write is seen later than it is executed: part of a load's time until it is in L2, and a load's until a poll has it from there. From flag to
+// flag that is 440 clocks on an H200, where a load takes 335 (bench/probe_hand.cu: bench/results/2026-11-18-h200-hand.json).
+// Where many wait for each other at one word, a barrier by hand, the last of them sees it later than one alone: its poll may just have
+// missed it, and atomics and polls come to the word one after another (there: 967 clocks for 2 blocks, 1448 for 16, 1680 for 132).
 #include "base/heap.h"
 #include "emu/watch/observe.h"
 
@@ -15,6 +17,9 @@ typedef struct Entry {
   uint64_t address; // 0: free
   EmuPath path;     // the longest of those that wrote
   bool expected;    // a write since the last poll in vain
+  bool written;
+  uint64_t first;           // 1 + the block whose atomic was the first
+  uint32_t atomics, rounds; // all; that block's
 } Entry;
 
 struct EmuWaited {
@@ -49,6 +54,21 @@ void emu_path_polls(EmuCtx *x) {
   *first_poll(x) = *own_path(x);
 }
 
+static EmuWaited *open_list(EmuRun *run) {
+  EmuWaited *w = run->waited;
+  if (!w && (w = sol_heap_alloc(sizeof *w))) w->count = MOST + 1;
+  if (w && w->count > MOST) memset(w, 0, sizeof *w);
+  __atomic_store_n(&run->waited, w, __ATOMIC_RELEASE);
+  return w;
+}
+
+static Entry *put(EmuWaited *w, uint64_t address) {
+  Entry *e = entry_of(w, address);
+  w->count += !e->address;
+  e->address = address;
+  return e;
+}
+
 // Polls but the first took no time of their own.
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
@@ -56,38 +76,54 @@ void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   own_path(x)->idle = 1;
   if (!is_far(i)) return;
   sol_spin_lock(&run->lock);
-  EmuWaited *w = run->waited;
-  if (!w && (w = sol_heap_alloc(sizeof *w))) w->count = MOST + 1;
-  if (w && w->count > MOST) memset(w, 0, sizeof *w);
-  __atomic_store_n(&run->waited, w, __ATOMIC_RELEASE);
-  for (uint32_t left = w ? mask : 0; left; left &= left - 1) {
-    uint64_t address = address_of(x, i, emu_first(left));
-    Entry *e = entry_of(w, address);
-    w->count += !e->address;
-    e->address = address;
-    e->expected = true;
-  }
+  EmuWaited *w = open_list(run);
+  for (uint32_t left = w ? mask : 0; left; left &= left - 1)
+    put(w, address_of(x, i, emu_first(left)))->expected = true;
   sol_spin_unlock(&run->lock);
 }
 
-// The path of `from`, where it is longer; what the warp itself has in flight stays.
-static void take_over(EmuCtx *x, const EmuPath *from) {
-  EmuPath *own = own_path(x), was = *own;
-  if (emu_path_weight(x->block, from) <= emu_path_weight(x->block, own)) return;
-  *own = *from;
-  own->far_waits += EMU_WAIT + EMU_WAIT / 2;
+// Of a load's time, in which the last of the blocks that meet is later than one alone.
+static uint64_t crowd(const Entry *e) {
+  enum { FEW = 8, MISSED = EMU_WAIT * 14 / 10, EACH = EMU_WAIT * 7 / 1000 };
+  uint32_t blocks = e->rounds ? e->atomics / e->rounds : 0;
+  return blocks < FEW ? 0 : MISSED + (uint64_t)blocks * EACH;
+}
+
+// The path of who wrote, `waits` of a load's time later, where it is longer; what the warp itself has in flight stays.
+static void take_over(EmuCtx *x, Entry *e, uint64_t waits) {
+  EmuPath *own = own_path(x), was = *own, later = e->path;
+  later.far_waits += waits + crowd(e);
+  if (emu_path_weight(x->block, &later) <= emu_path_weight(x->block, own)) return;
+  *own = later;
   own->pending = was.pending;
   own->stored = was.stored;
   own->idle = was.idle;
 }
+
+enum { TO_L2 = EMU_WAIT * 5 / 16 }; // until a write is there
 
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
   if (!is_far(i) || !emu_waited(run)) return;
   sol_spin_lock(&run->lock);
   for (uint32_t left = mask; left; left &= left - 1) {
-    const Entry *e = entry_of(run->waited, address_of(x, i, emu_first(left)));
-    if (e->address) take_over(x, &e->path);
+    Entry *e = entry_of(run->waited, address_of(x, i, emu_first(left)));
+    if (e->address) take_over(x, e, TO_L2 + EMU_WAIT);
+  }
+  sol_spin_unlock(&run->lock);
+}
+
+// In the order of time: its own load's time comes with its value.
+void emu_path_sees(EmuCtx *x, const EmuInst *i, uint32_t mask) {
+  EmuRun *run = x->launch;
+  bool may_wait = run->takes && run->statics->paths[i->index] & EMU_PATH_TAKES &&
+                  run->program->source[i->index]->code->op == PTX_OP_LD;
+  if (!may_wait || !is_far(i)) return;
+  sol_spin_lock(&run->lock);
+  EmuWaited *w = open_list(run);
+  for (uint32_t left = w ? mask : 0; left; left &= left - 1) {
+    Entry *e = put(w, address_of(x, i, emu_first(left)));
+    if (e->written) take_over(x, e, TO_L2);
   }
   sol_spin_unlock(&run->lock);
 }
@@ -96,7 +132,8 @@ void emu_path_goes_on(EmuCtx *x) {
   own_path(x)->idle = 0;
 }
 
-void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr) {
+void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr,
+                    bool atomic) {
   EmuRun *run = x->launch;
   sol_spin_lock(&run->lock);
   for (uint32_t left = mask; left; left &= left - 1) {
@@ -104,6 +141,10 @@ void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *del
     Entry *e = entry_of(run->waited, addr ? addr[l] : first + (uint64_t)(int64_t)delta[l]);
     if (!e->address || (!e->expected && !run->takes)) continue;
     e->expected = false;
+    e->written = true;
+    if (atomic && !e->first) e->first = x->block->id + 1;
+    e->atomics += atomic;
+    e->rounds += atomic && e->first == x->block->id + 1;
     if (emu_path_weight(x->block, own_path(x)) > emu_path_weight(x->block, &e->path)) e->path = *own_path(x);
   }
   sol_spin_unlock(&run->lock);
