@@ -140,6 +140,8 @@ run 0 "$bin/pages" --device h200 --json
 moved() { json "$(of "$1")['moved_page_bytes'] >> 16 in ($2)"; }
 moved fresh 8,9 && moved again 0, && moved after_write 1, && moved after_read 2, && moved after_prefetch 0,
 moved after_fill 0, && moved after_copy 0, && moved on_device 0,
+run 0 "$bin/pages" --device h200 --json -- elsewhere
+moved fresh 8,9 && moved after_write 1, && moved after_read 2,
 json "$(of fresh)['kernel_us'] > 100 > $(of again)['kernel_us']"
 run 0 "$bin/pages" --device h200
 says out 'managed pages moved here by faults'

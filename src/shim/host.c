@@ -51,6 +51,20 @@ bool shim_host_in_file(void) {
   return !without_file;
 }
 
+// Whole pages wherever the system has room, but from a multiple of 2 MiB on: a read fault at an address below one of 64 KiB would map pages of the
+// next group, too, which the host has not touched (managed.c).
+static void *map_anywhere(size_t bytes, int flags, int file) {
+  enum { ALIGN = 2 << 20 };
+  uint8_t *room = bytes < SIZE_MAX - ALIGN
+                      ? mmap(NULL, bytes + ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                      : MAP_FAILED;
+  if (room == MAP_FAILED) return MAP_FAILED;
+  size_t before = (size_t)(-(uintptr_t)room % ALIGN);
+  if (before) munmap(room, before);
+  munmap(room + before + bytes, ALIGN - before);
+  return mmap(room + before, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, file, 0);
+}
+
 static void *map_pages(size_t bytes, bool managed) {
   static uint64_t next = SHARED_BASE; // address hint
   int file = managed ? file_of(bytes) : -1,
@@ -61,7 +75,7 @@ static void *map_pages(size_t bytes, bool managed) {
 #else
   void *at = MAP_FAILED;
 #endif
-  if (at == MAP_FAILED) at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  if (at == MAP_FAILED) at = map_anywhere(bytes, flags, file);
   if (file >= 0) close(file);
   if (at == MAP_FAILED) return NULL;
   next += (bytes + (2u << 20) - 1) / (1u << 20) * (1u << 20);

@@ -1,6 +1,7 @@
 // Which pages of managed memory move to the GPU: what the host has touched since, of groups of 64 KiB.
 #include <cstdlib>
 #include <cuda_runtime.h>
+#include <sys/mman.h>
 __device__ void add_to(int *p, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) p[i]++;
 }
@@ -10,7 +11,9 @@ __device__ void add_to(int *p, int n) {
   }
 KERNEL(fresh) KERNEL(again) KERNEL(after_write) KERNEL(after_read) KERNEL(after_prefetch) KERNEL(after_fill) KERNEL(after_copy) KERNEL(on_device)
 
-int main() {
+int main(int argc, char **) {
+  if (argc > 1) // where the runtime would put it, as the shadow of a sanitizer does
+    mmap((void *)0x080000000000, (size_t)1 << 40, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   const int n = 1 << 17; // 512 KiB: eight groups, and one more where it does not start with one
   int *p, *q, got = 0, *back = (int *)malloc(n * 4);
   cudaMallocManaged(&p, n * 4), cudaMalloc(&q, n * 4), cudaMemset(q, 0, n * 4);
