@@ -9,6 +9,7 @@ half is only scored: nothing here shows it kernel by kernel. --more: the further
 neither half; all their kernels may be looked at. --kinds: this repository's own kernels, one mechanism each (bench/kinds); SRC is the
 repository, and they are in two halves as well. --records: the launches of each program are recorded in DIR once, and priced from there by
 build/bench/bench_price: a change of the time model alone needs no program to run again. DRAM bytes and counts are then left out.
+A kernel that the emulator stops, such as one that writes past an allocation, is left out.
 Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
 Errors of times are of the ratio: twice and half are both 100% off. Errors of DRAM bytes are parts of what was measured, 1 MB at
 least. Requests, sectors and wavefronts are of loads and stores, over all launches, where every shape of the kernel was counted."""
@@ -27,7 +28,7 @@ from profile_compare import ROOT, run, toolkit
 
 MB = 1e6
 NOISE = 0.003  # the pipe's counter of wavefronts differs by so much from run to run
-KEPT = ("symbol", "launches", "bound", "shapes", "global_load", "global_store", "shared_load", "shared_store", "dram_read_bytes", "dram_write_bytes")
+KEPT = ("symbol", "launches", "end", "bound", "shapes", "global_load", "global_store", "shared_load", "shared_store", "dram_read_bytes", "dram_write_bytes")
 
 
 def measured(table=corpus.TABLE):
@@ -129,6 +130,10 @@ def by_symbol(bill):
     return {corpus.symbol(k["symbol"]): k for k in bill.get("kernels", [])}
 
 
+def whole(kernel):
+    return bool(kernel) and kernel.get("end", "done") == "done"
+
+
 def alike(kernel, rows):
     """Whether the table has what all these launches did: every shape, and launches that do the same or were all counted."""
     here = {(s["grid"], s["block"]): s["launches"] for s in kernel["shapes"]}
@@ -164,7 +169,7 @@ def compare(rows, warm, cold, more=False):
     for r in rows:
         kernel, other = kernels.get(r["kernel"]), flushed.get(r["kernel"])
         shape = next((s for s in (kernel or {}).get("shapes", []) if (s["grid"], s["block"]) == (r["grid"], r["block"])), None)
-        one = {"row": r, "scored": not more and corpus.scored(r["program"], r["kernel"]), "matched": bool(shape and other)}
+        one = {"row": r, "scored": not more and corpus.scored(r["program"], r["kernel"]), "matched": bool(shape and other) and whole(kernel) and whole(other)}
         if one["matched"]:
             one.update(bound=kernel["bound"], said=shape_time(shape), was=number(r, "time_us"))
             one["time"] = math.expm1(abs(math.log(max(one["said"], 1e-3) / one["was"])))

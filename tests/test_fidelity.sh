@@ -78,6 +78,8 @@ results = f.compare([row(learn), row(score)], bill, bill)
 first, second = f.summary(results, False), f.summary(results, True)
 assert first[1:6] == [1, 1, "100.0%", "100.0%", "100.0%"] and first[6] == "10.0%", first
 assert second[3] == "10.0%" and second[-3:] == ["1/1", "0/1", "1/1"] and first[-3:] == ["1/1"] * 3, second
+bill["kernels"][0]["end"] = "fault" # it did not run to its end
+assert [r["matched"] for r in f.compare([row(learn), row(score)], bill, bill)] == [False, True]
 with contextlib.redirect_stdout(io.StringIO()) as out:
     f.learn(results)
 assert learn in out.getvalue() and score not in out.getvalue().replace(learn, ""), out.getvalue()
