@@ -38,8 +38,9 @@ static void print_bill(const AuditProgram *p) {
   printf("{\"ended\": null, \"kernels\": [");
   for (uint32_t i = 0; i < p->kernel_count; i++) {
     const AuditKernel *k = &p->kernels[i];
-    printf("%s{\"symbol\": \"%s\", \"launches\": %.0f, \"end\": \"%s\", \"bound\": \"%s\", \"shapes\": [", i ? ",\n" : "",
-           k->name, k->launches, k->end == SOL_EMU_DONE ? "done" : "cut short", machine_resource_key(k->time.bound));
+    printf("%s{\"symbol\": \"%s\", \"launches\": %.0f, \"end\": \"%s\", \"bound\": \"%s\", \"shapes\": [",
+           i ? ",\n" : "", k->name, k->launches, k->end == SOL_EMU_DONE ? "done" : "cut short",
+           machine_resource_key(k->time.bound));
     for (uint32_t s = 0; s < k->shape_count; s++) print_shape(&k->shapes[s], s ? ", " : "");
     printf("]}");
   }

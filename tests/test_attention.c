@@ -330,7 +330,8 @@ TEST(costs_are_the_accountants) {
   a.causal = 0;
   CHECK(!sol_attention_cost(&a, &cost, NULL));
   CHECK(cost.flops == 4.0 * 4 * 32 * 4096 * 4096 * 128);
-  a.q_tokens = 4 * 100, a.kv_tokens = 4 * 300; // packed: what the tensors hold, not the longest that is allowed
+  a.q_tokens = 4 * 100,
+  a.kv_tokens = 4 * 300; // packed: what the tensors hold, not the longest that is allowed
   a.q_starts = a.kv_starts = (const int32_t *)&cost;
   CHECK(!sol_attention_cost(&a, &cost, NULL));
   CHECK(cost.flops == 4.0 * 4 * 32 * 100 * 300 * 128 && cost.bytes_written == 4.0 * 100 * 32 * 128 * 2);

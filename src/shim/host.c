@@ -55,9 +55,9 @@ bool shim_host_in_file(void) {
 // next group, too, which the host has not touched (managed.c).
 static void *map_anywhere(size_t bytes, int flags, int file) {
   enum { ALIGN = 2 << 20 };
-  uint8_t *room = bytes < SIZE_MAX - ALIGN
-                      ? mmap(NULL, bytes + ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                      : MAP_FAILED;
+  uint8_t *room = bytes < SIZE_MAX - ALIGN ? mmap(NULL, bytes + ALIGN, PROT_NONE,
+                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                                           : MAP_FAILED;
   if (room == MAP_FAILED) return MAP_FAILED;
   size_t before = (size_t)(-(uintptr_t)room % ALIGN);
   if (before) munmap(room, before);

@@ -95,7 +95,8 @@ void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op);
 void emu_path_polls(EmuCtx *x);
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask);
-void emu_path_sees(EmuCtx *x, const EmuInst *i, uint32_t mask); // the first time, what may have been written before
+void emu_path_sees(EmuCtx *x, const EmuInst *i,
+                   uint32_t mask); // the first time, what may have been written before
 void emu_path_goes_on(EmuCtx *x);
 // takes.c: whether the running warp's atomic has to wait for others that have not come as far; and, when nothing else goes on, lets those go
 // on that are next (false: none is held).

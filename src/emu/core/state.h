@@ -273,8 +273,10 @@ typedef struct EmuSm {
   uint32_t index;
   bool full, done; // the log is full; all units have ended
   bool by_turns;   // its resident blocks run by turns, not one after another
-  uint32_t constants[EMU_CONST_SETS][EMU_CONST_WAYS]; // 1 + the lines of constant memory in the cache; of a set, the newest first
-  uint64_t freed;  // EmuUnit.since of a unit that starts now
+  uint32_t
+      constants[EMU_CONST_SETS]
+               [EMU_CONST_WAYS]; // 1 + the lines of constant memory in the cache; of a set, the newest first
+  uint64_t freed;                // EmuUnit.since of a unit that starts now
 } EmuSm;
 
 struct EmuRun {
