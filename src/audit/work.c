@@ -194,7 +194,8 @@ static void add_calls(const MachineModel *m, const AuditInst *in, double scale, 
   double calls = (double)in->counts.executions, lanes = (double)in->counts.lanes;
   double wait = in->prints ? calls * m->print_clocks
                            : calls * m->heap_clocks + sol_larger(lanes - calls, 0) * m->heap_lane_clocks,
-         turns = in->prints ? calls * m->print_turn_clocks : lanes * m->heap_turn_clocks;
+         turns = in->prints ? calls * m->print_turn_clocks
+                            : calls * m->heap_turn_clocks + lanes * m->heap_turn_lane_clocks;
   w->load_wait_clocks += wait * scale;
   w->atomic_clocks += turns * scale;
 }

@@ -120,6 +120,10 @@ typedef struct SolEmuMachine {
   // Of float atomics on shared memory, of which each lane at an address takes a turn: clocks of a warp for its lanes one after
   // another, and of all the warps that contend for an address: 0
   uint32_t swap_clocks, contended_clocks;
+  // Of a load's time: until a poll can find a write; by which the last of many blocks that meet at a word is later than one of two, and
+  // for each block: 0
+  double hand_waits, meet_waits, meet_block_waits;
+  uint32_t constant_bytes; // of an SM's cache of constants, at most 4096: 0, none is modelled
   uint32_t
       near_in_flight; // loads from shared or local memory that a warp has in flight before it waits; at most 16: 1
   uint32_t
@@ -272,31 +276,31 @@ typedef struct SolEmuLaunch {
 
 // Counts of one PTX instruction, or of a whole launch. Those from executions to wavefronts_ideal are exact; the
 // rest is modelled.
-#define SOL_EMU_COUNTS(X)                                                                                       \
-  X(executions)    /* times a warp executed it */                                                               \
-  X(lanes)         /* active lanes, summed over the executions */                                               \
-  X(divergent)     /* executions of a branch that diverged */                                                   \
-  X(requests)      /* to global, local, constant or generic memory, with at least one active lane */            \
-  X(bytes)         /* requested by active lanes */                                                              \
-  X(sectors)       /* distinct 32-byte sectors, summed over requests */                                         \
-  X(sectors_ideal) /* fewest that could hold the same bytes */                                                  \
-  X(lines) /* distinct 128-byte lines, summed over requests; of a constant load: 64-byte lines that its cache \
-              lacked, modelled */ \
-  X(shared_requests)                                                                                            \
-  X(wavefronts) /* of shared memory */                                                                          \
-  X(wavefronts_ideal)                                                                                           \
-  X(atomics) /* lanes that executed an atomic operation */                                                      \
+#define SOL_EMU_COUNTS(X)                                                                                    \
+  X(executions)    /* times a warp executed it */                                                            \
+  X(lanes)         /* active lanes, summed over the executions */                                            \
+  X(divergent)     /* executions of a branch that diverged */                                                \
+  X(requests)      /* to global, local, constant or generic memory, with at least one active lane */         \
+  X(bytes)         /* requested by active lanes */                                                           \
+  X(sectors)       /* distinct 32-byte sectors, summed over requests */                                      \
+  X(sectors_ideal) /* fewest that could hold the same bytes */                                               \
+  X(lines)         /* distinct 128-byte lines, summed over requests; of constant loads 64-byte lines \
+              that their cache lacked, modelled */       \
+  X(shared_requests)                                                                                         \
+  X(wavefronts) /* of shared memory */                                                                       \
+  X(wavefronts_ideal)                                                                                        \
+  X(atomics) /* lanes that executed an atomic operation */                                                   \
   X(turns) /* serialised steps: distinct values of a match, distinct words of a constant load, words of a \
               global load in one bank of L1; executions of a division or root with operands for which the \
-              machine calls a function; products of tcgen05 in pieces of 16 by 8 */     \
-  X(l1_hits) /* sectors */                                                                                      \
-  X(l1_misses)                                                                                                  \
-  X(l2_hits)                                                                                                    \
-  X(l2_misses)                                                                                                  \
-  X(l2_writes)                                                                                                  \
-  X(l2_requests) /* to L2: each for sectors of one line, or for one partly written sector */                    \
-  X(l2_packets)  /* sent to L2 by stores: one per sector, and one more per partly written line */               \
-  X(dram_read)   /* bytes */                                                                                    \
+              machine calls a function; products of tcgen05 in pieces of 16 by 8 */  \
+  X(l1_hits) /* sectors */                                                                                   \
+  X(l1_misses)                                                                                               \
+  X(l2_hits)                                                                                                 \
+  X(l2_misses)                                                                                               \
+  X(l2_writes)                                                                                               \
+  X(l2_requests) /* to L2: each for sectors of one line, or for one partly written sector */                 \
+  X(l2_packets)  /* sent to L2 by stores: one per sector, and one more per partly written line */            \
+  X(dram_read)   /* bytes */                                                                                 \
   X(dram_write)  /* bytes */
 typedef struct SolEmuCounts {
 #define SOL_EMU_COUNT_FIELD(name) uint64_t name;

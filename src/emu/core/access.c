@@ -276,9 +276,9 @@ static uint32_t distinct_words(const uint64_t *addr, uint32_t mask) {
   return words;
 }
 
-// Whether the cache of constants lacked a line; it has it now.
-static bool fetch_constants(EmuSm *sm, uint32_t line) {
-  uint32_t *set = sm->constants[line % EMU_CONST_SETS], at = 0;
+// Whether the cache of constants, of so many sets, lacked a line; it has it now.
+static bool fetch_constants(EmuSm *sm, uint32_t sets, uint32_t line) {
+  uint32_t *set = sm->constants[line % sets], at = 0;
   while (at < EMU_CONST_WAYS - 1 && set[at] != line + 1) at++;
   bool lacked = set[at] != line + 1;
   for (; at; at--) set[at] = set[at - 1];
@@ -286,11 +286,13 @@ static bool fetch_constants(EmuSm *sm, uint32_t line) {
   return lacked;
 }
 
-static uint32_t constant_lines(EmuSm *sm, const uint64_t *addr, uint32_t mask) {
-  uint32_t lacked = 0;
+static uint32_t constant_lines(EmuCtx *x, const uint64_t *addr, uint32_t mask) {
+  uint32_t lacked = 0, sets = x->launch->emu->machine.constant_bytes / (EMU_CONST_LINE * EMU_CONST_WAYS);
+  if (!sets) return 0;
+  if (sets > EMU_CONST_SETS) sets = EMU_CONST_SETS;
   for (uint64_t last = UINT64_MAX; mask; mask &= mask - 1) {
     uint64_t line = addr[emu_first(mask)] / EMU_CONST_LINE;
-    if (line != last) lacked += fetch_constants(sm, (uint32_t)line);
+    if (line != last) lacked += fetch_constants(emu_worker(x)->sm, sets, (uint32_t)line);
     last = line;
   }
   return lacked;
@@ -363,7 +365,7 @@ void emu_count_as(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32_t by
     c->requests++;
     if (i->space == PTX_SPACE_CONST) {
       c->turns += distinct_words(acc->addr, rest);
-      c->lines += constant_lines(w->sm, acc->addr, rest);
+      c->lines += constant_lines(x, acc->addr, rest);
     }
     return;
   }
@@ -417,7 +419,7 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
     s->counted = true;
     c->requests++;
     c->turns += s->wavefronts;
-    c->lines += constant_lines(w->sm, addr, s->wavefronts > 1 ? s->mask : s->mask & -s->mask);
+    c->lines += constant_lines(x, addr, s->wavefronts > 1 ? s->mask : s->mask & -s->mask);
     return;
   }
   uint8_t ends = (uint8_t)(first & (is_shared ? SOL_BANK_BYTES - 1 : SOL_LINE_BYTES - 1));

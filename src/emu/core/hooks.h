@@ -91,12 +91,11 @@ static inline void emu_path_step(const EmuStatics *s, EmuPath *path, uint32_t pc
 typedef enum EmuReach { EMU_REACH_SHARED, EMU_REACH_OTHERS, EMU_REACH_L1, EMU_REACH_FAR } EmuReach;
 void emu_path_access(EmuCtx *x, const EmuInst *i, EmuReach reach, SolMemOp op);
 // wakes.c; for poll.c: a fiber executes an access by which it may wait; it waits, as it did so in vain; lanes of `mask` read another
-// value; it goes on.
+// value; it goes on; and, each time but while it waits, it may see what was written before.
 void emu_path_polls(EmuCtx *x);
+void emu_path_sees(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask);
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask);
-void emu_path_sees(EmuCtx *x, const EmuInst *i,
-                   uint32_t mask); // the first time, what may have been written before
 void emu_path_goes_on(EmuCtx *x);
 // takes.c: whether the running warp's atomic has to wait for others that have not come as far; and, when nothing else goes on, lets those go
 // on that are next (false: none is held).

@@ -259,7 +259,7 @@ typedef struct EmuUnit { // a cluster, or a block without one; runs on one worke
   uint64_t since;         // clocks of the launch when it started, where units take work (watch/takes.c)
 } EmuUnit;
 
-enum { EMU_CONST_LINE = 64, EMU_CONST_SETS = 8, EMU_CONST_WAYS = 4 }; // 2 KiB
+enum { EMU_CONST_LINE = 64, EMU_CONST_SETS = 16, EMU_CONST_WAYS = 4 }; // at most: 4 KiB
 
 typedef struct EmuSm {
   _Alignas(EMU_APART) EmuUnit *units; // resident, in order
@@ -273,10 +273,9 @@ typedef struct EmuSm {
   uint32_t index;
   bool full, done; // the log is full; all units have ended
   bool by_turns;   // its resident blocks run by turns, not one after another
-  uint32_t
-      constants[EMU_CONST_SETS]
-               [EMU_CONST_WAYS]; // 1 + the lines of constant memory in the cache; of a set, the newest first
-  uint64_t freed;                // EmuUnit.since of a unit that starts now
+  uint64_t freed;  // EmuUnit.since of a unit that starts now
+  // 1 + the lines of constant memory in the cache; of a set, the newest first
+  uint32_t constants[EMU_CONST_SETS][EMU_CONST_WAYS];
 } EmuSm;
 
 struct EmuRun {

@@ -4,10 +4,9 @@
 // wait for, and leaves its warp's path there; where it was not, they poll in vain again, and the next one does. So a barrier of
 // blocks that count themselves has the longest path of those that came to it, but not of one that already came to the next.
 // Where accesses are made in the order of time (takes.c), all writes count: who would come to the next barrier waits.
-// A write is seen later than it is executed: part of a load's time until it is in L2, and a load's until a poll has it from there. From flag to
-// flag that is 440 clocks on an H200, where a load takes 335 (bench/probe_hand.cu: bench/results/2026-11-18-h200-hand.json).
-// Where many wait for each other at one word, a barrier by hand, the last of them sees it later than one alone: its poll may just have
-// missed it, and atomics and polls come to the word one after another (there: 967 clocks for 2 blocks, 1448 for 16, 1680 for 132).
+// A write is seen later than it is executed: part of a load's time until it is in L2 (SolEmuMachine.hand_waits), and a load's until a poll has
+// it from there. Where many wait for each other at one word, a barrier by hand, the last of them sees it later than one of two would
+// (meet_waits): its poll may just have missed it, and atomics and polls come to the word one after another.
 #include "base/heap.h"
 #include "emu/watch/observe.h"
 
@@ -82,17 +81,18 @@ void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   sol_spin_unlock(&run->lock);
 }
 
-// Of a load's time, in which the last of the blocks that meet is later than one alone.
-static uint64_t crowd(const Entry *e) {
-  enum { FEW = 8, MISSED = EMU_WAIT * 14 / 10, EACH = EMU_WAIT * 7 / 1000 };
-  uint32_t blocks = e->rounds ? e->atomics / e->rounds : 0;
-  return blocks < FEW ? 0 : MISSED + (uint64_t)blocks * EACH;
+// By which a write is seen later, of a load's time.
+static uint64_t later_by(const SolEmuMachine *m, const Entry *e) {
+  enum { MANY = 8 };
+  double blocks = e->rounds ? (double)e->atomics / e->rounds : 0;
+  double waits = m->hand_waits + (blocks < MANY ? 0 : m->meet_waits + m->meet_block_waits * blocks);
+  return (uint64_t)(waits * EMU_WAIT);
 }
 
-// The path of who wrote, `waits` of a load's time later, where it is longer; what the warp itself has in flight stays.
-static void take_over(EmuCtx *x, Entry *e, uint64_t waits) {
+// The path of who wrote, where it is longer; what the warp itself has in flight stays. `waits`: for a load of its own.
+static void take_over(EmuCtx *x, const Entry *e, uint64_t waits) {
   EmuPath *own = own_path(x), was = *own, later = e->path;
-  later.far_waits += waits + crowd(e);
+  later.far_waits += waits + later_by(&x->launch->emu->machine, e);
   if (emu_path_weight(x->block, &later) <= emu_path_weight(x->block, own)) return;
   *own = later;
   own->pending = was.pending;
@@ -100,15 +100,13 @@ static void take_over(EmuCtx *x, Entry *e, uint64_t waits) {
   own->idle = was.idle;
 }
 
-enum { TO_L2 = EMU_WAIT * 5 / 16 }; // until a write is there
-
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
   if (!is_far(i) || !emu_waited(run)) return;
   sol_spin_lock(&run->lock);
   for (uint32_t left = mask; left; left &= left - 1) {
-    Entry *e = entry_of(run->waited, address_of(x, i, emu_first(left)));
-    if (e->address) take_over(x, e, TO_L2 + EMU_WAIT);
+    const Entry *e = entry_of(run->waited, address_of(x, i, emu_first(left)));
+    if (e->address) take_over(x, e, EMU_WAIT);
   }
   sol_spin_unlock(&run->lock);
 }
@@ -122,8 +120,8 @@ void emu_path_sees(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   sol_spin_lock(&run->lock);
   EmuWaited *w = open_list(run);
   for (uint32_t left = w ? mask : 0; left; left &= left - 1) {
-    Entry *e = put(w, address_of(x, i, emu_first(left)));
-    if (e->written) take_over(x, e, TO_L2);
+    const Entry *e = put(w, address_of(x, i, emu_first(left)));
+    if (e->written) take_over(x, e, 0);
   }
   sol_spin_unlock(&run->lock);
 }
