@@ -15,10 +15,10 @@ from profile_compare import ROOT, run
 
 LIST = os.path.join(ROOT, "bench", "corpus.csv")
 TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus.csv")
-# Further programs, of which times alone were measured: all their kernels are to learn from, and in neither half.
+# Further programs, of which times alone were measured: all their kernels are to learn from.
 MORE_LIST = os.path.join(ROOT, "bench", "corpus_more.csv")
 MORE_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-more.csv")
-# Kernels of this repository, one mechanism each (bench/kinds): in two halves, too. Their sources are here: SRC is the repository.
+# Kernels of this repository, one mechanism each (bench/kinds): split by the same hash. Their sources are here: SRC is the repository.
 KINDS_LIST = os.path.join(ROOT, "bench", "corpus_kinds.csv")
 KINDS_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-kinds.csv")
 COMMITS = {  # what was measured

@@ -4,10 +4,9 @@ usage: fidelity.py SRC [--learn] [--more | --kinds] [--markdown] [--only NAME,..
                [--records DIR]
 SRC has the programs' sources, or some of them (bench/corpus.py says how): they are compiled and run through `sol audit`. What each
 gave is kept under DIR (build/fidelity) by the build of sol that gave it, so that a run that was cut off goes on from there.
-Kernels are in two halves by a hash of their names. --learn lists the half that the model may be made from, worst first. The other
-half is only scored: nothing here shows it kernel by kernel. --more: the further programs of bench/corpus_more.csv, which are in
-neither half; all their kernels may be looked at. --kinds: this repository's own kernels, one mechanism each (bench/kinds); SRC is the
-repository, and they are in two halves as well. --records: the launches of each program are recorded in DIR once, and priced from there by
+A hash of their names decides which kernels the model may be made from (two thirds; --learn lists them, worst first) and which are only
+scored: nothing here shows those kernel by kernel. --more: the further programs of bench/corpus_more.csv, all of whose kernels may be
+looked at. --kinds: this repository's own kernels, one mechanism each (bench/kinds); SRC is the repository, and they are split alike. --records: the launches of each program are recorded in DIR once, and priced from there by
 build/bench/bench_price: a change of the time model alone needs no program to run again. DRAM bytes and counts are then left out.
 A kernel that the emulator stops, such as one that writes past an allocation, is left out.
 Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
@@ -214,7 +213,7 @@ def show(rows, markdown):
 
 
 def learn(results):
-    """The half that may be looked at, worst first."""
+    """What may be looked at, worst first."""
     half = [r for r in results if not r["scored"]]
     for r in sorted((r for r in half if r["matched"]), key=lambda r: -r["time"]):
         row, differ = r["row"], [c for c, equal in r.get("counts", {}).items() if not equal]
@@ -231,7 +230,7 @@ def main():
     p.add_argument("source")
     p.add_argument("--learn", action="store_true")
     p.add_argument("--more", action="store_true", help="the further programs, all to learn from")
-    p.add_argument("--kinds", action="store_true", help="the kernels of bench/kinds, in two halves")
+    p.add_argument("--kinds", action="store_true", help="the kernels of bench/kinds, split by the same hash")
     p.add_argument("--markdown", action="store_true")
     p.add_argument("--only", help="programs or collections")
     p.add_argument("--records", help="folder of recorded launches, which are priced again")

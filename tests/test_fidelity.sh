@@ -27,7 +27,7 @@ bill = {"kernels": [{"symbol": one["kernel"], "bound": "dram", "shapes": [{"grid
 result, = fidelity.compare([one], bill, bill, True)
 assert not result["scored"] and abs(result["time"] - 1) < 1e-9 and "counts" not in result
 PY
-check "the kernels of bench/kinds are in two halves, and each program of their list was measured" <<'PY'
+check "the kernels of bench/kinds are split by the hash, and each program of their list was measured" <<'PY'
 import csv, corpus, fidelity
 rows, table = [*csv.DictReader(open(corpus.KINDS_LIST))], fidelity.measured(corpus.KINDS_TABLE)
 assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows} and not [r for r in rows if not corpus.sources(".", r)[0].endswith(".cu")]
@@ -61,7 +61,7 @@ assert set(rows) == {"a", "c"}, rows
 assert (rows["a"]["time_us"], rows["a"]["cold_us"], rows["a"]["steady"], rows["a"]["version"]) == (20, 22, 1, "0123456789ab")
 assert (rows["c"]["steady"], rows["c"]["gld_sectors"]) == (0, 5.5)
 PY
-check "a bill is held to the table; the half that is only scored is not listed" <<'PY'
+check "a bill is held to the table; what is only scored is not listed" <<'PY'
 import contextlib, corpus, fidelity as f, io
 learn, score = (next(f"k{i}" for i in range(99) if corpus.scored("p", f"k{i}") == half) for half in (False, True))
 zero = {c: "0" for c in ("gst_requests", "gst_sectors", "sld_wavefronts", "sst_wavefronts", "sld_wavefronts_by_instruction", "sst_wavefronts_by_instruction")}

@@ -120,10 +120,10 @@ typedef struct SolEmuMachine {
   // Of float atomics on shared memory, of which each lane at an address takes a turn: clocks of a warp for its lanes one after
   // another, and of all the warps that contend for an address: 0
   uint32_t swap_clocks, contended_clocks;
-  // Of a load's time: until a poll can find a write; by which the last of many blocks that meet at a word is later than one of two, and
-  // for each block: 0
+  // In latencies of a load: from a store until a polling load finds it, beyond that load; more that a block waits at a barrier of many
+  // blocks (an atomic counter that all poll) than at one of two, and for each of the blocks: 0
   double hand_waits, meet_waits, meet_block_waits;
-  uint32_t constant_bytes; // of an SM's cache of constants, at most 4096: 0, none is modelled
+  uint32_t constant_bytes; // constant cache of an SM, at most 4096; 0: none is modelled
   uint32_t
       near_in_flight; // loads from shared or local memory that a warp has in flight before it waits; at most 16: 1
   uint32_t

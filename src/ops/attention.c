@@ -211,13 +211,14 @@ static void reference(const void *args, double *const *at) {
 // ---- the cost ----
 
 // Packed sequences are taken as equally long: how long each is stands in the GPU's memory.
-static int64_t each(int64_t packed, int64_t batch, int64_t length) {
+static int64_t mean_length(int64_t packed, int64_t batch, int64_t length) {
   return packed && batch ? ops_ceil_div(packed, batch) : length;
 }
 
 static void cost(const void *args, SolOpArgs *op) {
   const SolAttention *a = args;
-  int64_t keys = each(a->kv_tokens, a->batch, a->keys), queries = each(a->q_tokens, a->batch, a->queries);
+  int64_t keys = mean_length(a->kv_tokens, a->batch, a->keys),
+          queries = mean_length(a->q_tokens, a->batch, a->queries);
   *op = (SolOpArgs){.dim = {a->batch, a->heads, keys, a->d},
                     .dtype = a->dtype,
                     .kv_heads = kv_heads_of(a),
@@ -229,7 +230,8 @@ static void cost(const void *args, SolOpArgs *op) {
 // The accountant's attention is causal.
 static void cost_more(const void *args, SolCost *out) {
   const SolAttention *a = args;
-  int64_t keys = each(a->kv_tokens, a->batch, a->keys), queries = each(a->q_tokens, a->batch, a->queries);
+  int64_t keys = mean_length(a->kv_tokens, a->batch, a->keys),
+          queries = mean_length(a->q_tokens, a->batch, a->queries);
   double rows = (double)a->batch * (double)a->heads * (double)queries;
   if (!a->causal) out->flops = 4 * rows * (double)keys * (double)a->d;
   if (queries <= keys) return;

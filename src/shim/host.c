@@ -51,8 +51,8 @@ bool shim_host_in_file(void) {
   return !without_file;
 }
 
-// Whole pages wherever the system has room, but from a multiple of 2 MiB on: a read fault at an address below one of 64 KiB would map pages of the
-// next group, too, which the host has not touched (managed.c).
+// Whole pages wherever the system has room, but from a multiple of 2 MiB on. On a read fault Linux maps 64 KiB around it (fault-around), which begin
+// with the mapping where that is not aligned: pages of two groups would count as touched (managed.c).
 static void *map_anywhere(size_t bytes, int flags, int file) {
   enum { ALIGN = 2 << 20 };
   uint8_t *room = bytes < SIZE_MAX - ALIGN ? mmap(NULL, bytes + ALIGN, PROT_NONE,

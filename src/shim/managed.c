@@ -42,7 +42,8 @@ static uint64_t page_bytes(void) {
   return bytes > 0 ? (uint64_t)bytes : 4096;
 }
 
-// Pages that are mapped (or were, and are being moved by the system: bit 62): the host has touched them since the last launch.
+// Pages that are mapped (bit 63 of their pagemap entry; bit 62 while the kernel migrates them): the host has touched them since the last
+// launch.
 static void find_touched(ShimHost *h, int file) {
   uint64_t entry[ENTRIES], page = page_bytes(), from = shim_address(h->memory), first = from / page,
                            last = (from + h->bytes - 1) / page;

@@ -414,12 +414,14 @@ void emu_count_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, S
   bool is_shared = i->space == PTX_SPACE_SHARED;
   if (i->space == PTX_SPACE_CONST) { // a cache of its own
     uint64_t addr[EMU_LANES];
-    for (int l = 0; l < EMU_LANES; l++) addr[l] = first + (uint64_t)(int64_t)s->delta[l];
+    bool uniform = s->counted && s->wavefronts == 1; // mostly so
+    for (uint32_t left = uniform ? s->mask & -s->mask : UINT32_MAX; left; left &= left - 1)
+      addr[emu_first(left)] = first + (uint64_t)(int64_t)s->delta[emu_first(left)];
     if (!s->counted) s->wavefronts = (uint16_t)distinct_words(addr, s->mask);
     s->counted = true;
     c->requests++;
     c->turns += s->wavefronts;
-    c->lines += constant_lines(x, addr, s->wavefronts > 1 ? s->mask : s->mask & -s->mask);
+    c->lines += constant_lines(x, addr, uniform ? s->mask & -s->mask : s->mask);
     return;
   }
   uint8_t ends = (uint8_t)(first & (is_shared ? SOL_BANK_BYTES - 1 : SOL_LINE_BYTES - 1));

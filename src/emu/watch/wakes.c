@@ -5,8 +5,8 @@
 // blocks that count themselves has the longest path of those that came to it, but not of one that already came to the next.
 // Where accesses are made in the order of time (takes.c), all writes count: who would come to the next barrier waits.
 // A write is seen later than it is executed: part of a load's time until it is in L2 (SolEmuMachine.hand_waits), and a load's until a poll has
-// it from there. Where many wait for each other at one word, a barrier by hand, the last of them sees it later than one of two would
-// (meet_waits): its poll may just have missed it, and atomics and polls come to the word one after another.
+// it from there. At a barrier of many blocks (an atomic counter that all of them poll) the last block sees it later than one of two would
+// (meet_waits): its poll may just have missed it, and L2 serves atomics and polls of one word one after another.
 #include "base/heap.h"
 #include "emu/watch/observe.h"
 
@@ -17,8 +17,8 @@ typedef struct Entry {
   EmuPath path;     // the longest of those that wrote
   bool expected;    // a write since the last poll in vain
   bool written;
-  uint64_t first;           // 1 + the block whose atomic was the first
-  uint32_t atomics, rounds; // all; that block's
+  uint64_t first;           // 1 + the block whose atomic on it was the first
+  uint32_t atomics, rounds; // atomics on it: of all blocks; of that one
 } Entry;
 
 struct EmuWaited {
@@ -83,7 +83,9 @@ void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
 
 // By which a write is seen later, of a load's time.
 static uint64_t later_by(const SolEmuMachine *m, const Entry *e) {
-  enum { MANY = 8 };
+  enum {
+    MANY = 8
+  }; // blocks, from which on it is taken for such a barrier: between the 2 and the 16 that were measured
   double blocks = e->rounds ? (double)e->atomics / e->rounds : 0;
   double waits = m->hand_waits + (blocks < MANY ? 0 : m->meet_waits + m->meet_block_waits * blocks);
   return (uint64_t)(waits * EMU_WAIT);
