@@ -29,7 +29,7 @@ LIB_FLAGS  = $(FLAGS) -fvisibility=hidden -fPIC -ffile-prefix-map='$(CURDIR)'=. 
 DEPS       = -MMD -MP -MF $@.d -MT $@
 LIBS      := -lm -ldl -lpthread
 PACK_DEBUG := -Wl,--compress-debug-sections=zlib # a third of the size; debuggers read it so
-SANITIZE  := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+SANITIZE  := -O2 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CUDA_INC  := $(shell scripts/cuda-env include)
 NVCC      := $(shell scripts/cuda-env nvcc)
 

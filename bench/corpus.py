@@ -21,6 +21,9 @@ MORE_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-more.csv")
 # Kernels of this repository, one mechanism each (bench/kinds): split by the same hash. Their sources are here: SRC is the repository.
 KINDS_LIST = os.path.join(ROOT, "bench", "corpus_kinds.csv")
 KINDS_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-kinds.csv")
+# Programs of which nothing was measured before 2026-11-18, times alone; split by the same hash.
+FRESH_LIST = os.path.join(ROOT, "bench", "corpus_fresh.csv")
+FRESH_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-fresh.csv")
 COMMITS = {  # what was measured
     "Altis": ("utcs-scea/altis", "042e2926d1fe9a5ea5b3e2d659b75bf925b152cc"),
     "HeCBench": ("zjin-lcf/HeCBench", "f27000a5188f8ac79bd43fc95a1b3f890c18823d"),

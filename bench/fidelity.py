@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What the emulator predicts for the corpus against what an H200 measured (tests/data/h200-corpus.csv).
-usage: fidelity.py SRC [--learn] [--more | --kinds] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
+usage: fidelity.py SRC [--learn] [--more | --kinds | --fresh] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
                [--records DIR]
 SRC has the programs' sources, or some of them (bench/corpus.py says how): they are compiled and run through `sol audit`. What each
 gave is kept under DIR (build/fidelity) by the build of sol that gave it, so that a run that was cut off goes on from there.
 A hash of their names decides which kernels the model may be made from (two thirds; --learn lists them, worst first) and which are only
 scored: nothing here shows those kernel by kernel. --more: the further programs of bench/corpus_more.csv, all of whose kernels may be
-looked at. --kinds: this repository's own kernels, one mechanism each (bench/kinds); SRC is the repository, and they are split alike. --records: the launches of each program are recorded in DIR once, and priced from there by
+looked at. --kinds: this repository's own kernels, one mechanism each (bench/kinds); SRC is the repository, and they are split alike. --fresh: the
+programs of bench/corpus_fresh.csv, measured last, split alike. --records: the launches of each program are recorded in DIR once, and priced from there by
 build/bench/bench_price: a change of the time model alone needs no program to run again. DRAM bytes and counts are then left out.
 A kernel that the emulator stops, such as one that writes past an allocation, is left out.
 Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
@@ -231,6 +232,7 @@ def main():
     p.add_argument("--learn", action="store_true")
     p.add_argument("--more", action="store_true", help="the further programs, all to learn from")
     p.add_argument("--kinds", action="store_true", help="the kernels of bench/kinds, split by the same hash")
+    p.add_argument("--fresh", action="store_true", help="the programs that were measured last, split by the same hash")
     p.add_argument("--markdown", action="store_true")
     p.add_argument("--only", help="programs or collections")
     p.add_argument("--records", help="folder of recorded launches, which are priced again")
@@ -239,7 +241,8 @@ def main():
     p.add_argument("--work", default=os.path.join(ROOT, "build", "fidelity"))
     a = p.parse_args()
     toolkit()
-    names, path = (corpus.MORE_LIST, corpus.MORE_TABLE) if a.more else (corpus.KINDS_LIST, corpus.KINDS_TABLE) if a.kinds else (None, corpus.TABLE)
+    names, path = ((corpus.MORE_LIST, corpus.MORE_TABLE) if a.more else (corpus.KINDS_LIST, corpus.KINDS_TABLE) if a.kinds else
+                   (corpus.FRESH_LIST, corpus.FRESH_TABLE) if a.fresh else (None, corpus.TABLE))
     sol = Records(a.sol, a.work, a.seconds, a.records) if a.records else Sol(a.sol, a.work, a.seconds)
     table, results, failed = measured(path), [], []
     source = os.path.abspath(a.source)
@@ -248,7 +251,7 @@ def main():
         if not rows:
             continue
         warm = sol.audit(source, row, [])
-        cold = sol.audit(source, row, ["--cold"]) if sol.cold and not a.more and not a.kinds else warm
+        cold = sol.audit(source, row, ["--cold"]) if sol.cold and not names else warm
         if "failed" in warm:
             failed.append(f"{corpus.key(row)}: {warm['failed']}")
         if any("was stopped after" in (bill.get("ended") or "") for bill in (warm, cold)):  # its last launches are in part

@@ -45,7 +45,8 @@ typedef struct AuditProgram AuditProgram;
   X(shared_waits) /* for shared memory and shuffles */                                                       \
   X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */     \
   X(reds)         /* atomics on global memory without a result */                                            \
-  X(constants)    /* loads of constants that the constant unit serves: not operands, nor uniform ones */
+  X(constants)    /* loads of constants that the constant unit serves: not operands, nor uniform ones */     \
+  X(idle)         /* of the issues, those that are guarded and have no lane */
 typedef struct AuditExecuted {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)

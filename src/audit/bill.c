@@ -411,6 +411,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     accesses += in->executed.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
     ptx.executions += audit_plain(in) * scale;
+    ptx.idle += in->executed.idle * scale;
     ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;
     if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)
       ptx.local_waits += (double)in->counts.executions / m->near_in_flight * scale;

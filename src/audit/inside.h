@@ -23,6 +23,7 @@ void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditW
 typedef struct AuditPtx { // of a launch, as its PTX has them
   double executions, load_waits, shared_waits;
   double local_waits; // for local memory, which are not among load_waits
+  double idle;        // of the machine's issues, those of warps that the PTX leads around
 } AuditPtx;
 double audit_chain(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);

@@ -75,20 +75,25 @@ static void join(const Launch *l, State *to, const State *from, double weight) {
   }
 }
 
-// Mean, over all executions.
+typedef struct Wait {
+  Pending what;
+  double clocks, share; // of the executions in which it is waited for
+} Wait;
+
+// Of the executions in which it is pending.
 static double left_of(const Launch *l, const Board *b) {
   double left = l->latency[b->what] + b->more - b->age;
-  return left > 0 ? left * b->share : 0;
+  return left > 0 ? left : 0;
 }
 
-// Releases those that the instruction waits for; returns what it waited for longest, and how many clocks.
-static Pending await(const Launch *l, State *s, uint8_t waits, double *clocks) {
-  Pending longest = NOTHING;
-  *clocks = 0;
+// Releases those that the instruction waits for; returns the one that takes longest, in the mean over all executions.
+static Wait await(const Launch *l, State *s, uint8_t waits) {
+  Wait longest = {0};
   for (int i = 0; i < SASS_SCOREBOARDS; i++) {
     Board *b = &s->boards[i];
     if (!(waits >> i & 1)) continue;
-    if (left_of(l, b) > *clocks) longest = b->what, *clocks = left_of(l, b);
+    double left = left_of(l, b);
+    if (left * b->share > longest.clocks * longest.share) longest = (Wait){b->what, left, b->share};
     *b = (Board){0};
   }
   return longest;
@@ -104,6 +109,14 @@ static void pass_time(State *s, double clocks) {
   for (int i = 0; i < SASS_SCOREBOARDS; i++) s->boards[i].age += clocks;
 }
 
+// What is pending as rarely as this is waited for, behind the same guard or branch, is pending in the same executions.
+static void pass_wait(State *s, const Wait *w) {
+  for (int i = 0; i < SASS_SCOREBOARDS; i++) {
+    Board *b = &s->boards[i];
+    b->age += w->clocks * (b->share > w->share ? w->share / b->share : 1);
+  }
+}
+
 // What fetching takes longer than issuing is each instruction's share.
 static double late_of(const Launch *l, const SassBlock *block) {
   double stalls = 0, fetch = block->count * l->fetch[block - l->code->blocks];
@@ -111,16 +124,28 @@ static double late_of(const Launch *l, const SassBlock *block) {
   return fetch > stalls ? (fetch - stalls) / block->count : 0;
 }
 
+// Of the executions of the block's guarded instructions, those that a warp has a lane for: as of its loads.
+static double guards_taken(const Launch *l, const SassBlock *block) {
+  double taken = 0, loads = 0;
+  for (uint32_t i = block->first; i < block->first + block->count; i++) {
+    const SassInst *m = &l->code->insts[i];
+    if (!m->guarded || m->sets >= SASS_SCOREBOARDS || l->inst_of[i] == SASS_NONE) continue;
+    taken += l->taken[l->inst_of[i]], loads++;
+  }
+  return loads > 0 ? taken / loads : 1;
+}
+
 static void pass_block(const Launch *l, const SassBlock *block, State *s, double times, bool count) {
-  double late = late_of(l, block);
+  double late = late_of(l, block), idle = times * (1 - guards_taken(l, block));
   for (uint32_t i = block->first; i < block->first + block->count; i++) {
     const SassInst *m = &l->code->insts[i];
     AuditInst *in = &l->insts[l->inst_of[i] == SASS_NONE ? 0 : l->inst_of[i]];
-    double clocks;
-    Pending what = await(l, s, m->waits, &clocks);
-    if (count && what) count_wait(what, times * clocks / l->latency[what], &in->executed);
+    Wait w = await(l, s, m->waits);
+    if (count && w.what) count_wait(w.what, times * w.clocks * w.share / l->latency[w.what], &in->executed);
     if (count) in->executed.clocks += times * (m->stall + late);
-    pass_time(s, clocks + m->stall + late);
+    if (count && m->guarded) in->executed.idle += idle;
+    pass_wait(s, &w);
+    pass_time(s, m->stall + late);
     if (m->sets < SASS_SCOREBOARDS)
       set_board(&s->boards[m->sets], pending_of(m, in), share_of(l, m, l->inst_of[i]), more_of(l, in));
   }

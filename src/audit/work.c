@@ -232,7 +232,8 @@ static double far_of(const SolEmuChain *chain, double joined) {
   return all * joined * (1 - power(chain->l1_waits / all, 1 / joined));
 }
 
-// The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain.
+// The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain. A warp that it leads through
+// code which the machine guards is one that has lanes there.
 double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
   const SolDevice *d = m->device;
@@ -240,7 +241,7 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
          near_ones = ptx->shared_waits + ptx->local_waits,
          shared = near_ones > 0 ? w->shared_waits / near_ones : 1,
-         issues = ptx->executions > 0 ? w->issues / ptx->executions : 1;
+         issues = ptx->executions > 0 ? (w->issues - ptx->idle) / ptx->executions : 1;
   // Waits for local memory are among the chain's loads; the machine, which has most of it in registers, has them among
   // those for shared memory.
   double local = ptx->local_waits > 0 ? ptx->local_waits / (ptx->local_waits + ptx->load_waits) : 0;
