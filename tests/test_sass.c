@@ -370,6 +370,28 @@ TEST(a_guarded_load_without_a_lane_is_not_waited_for) {
   CHECK_NEAR(m.ptx[1].executed.shared_waits, 10, 1e-6);
 }
 
+// Two guarded loads that the same few warps have lanes for: when the first has come, so has the second. The other warps issue both, and
+// the guarded addition, for no lane.
+TEST(guarded_loads_are_waited_for_together) {
+  Made m = {0};
+  m.ptx[0] = did(1, "ld.shared.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
+  m.ptx[1] = did(2, "ld.shared.f32 %f2, [%rd2];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
+  m.ptx[2] = did(3, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  m.ptx[3] = did(4, "add.f32 %f3, %f2, %f3;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  for (uint32_t i = 0; i < 4; i++) {
+    add_inst(&m, i + 1, i < 2 ? SASS_UNIT_MEMORY : SASS_UNIT_FP32,
+             i < 2 ? SASS_KIND_SHARED_LOAD : SASS_KIND_NONE, i < 3);
+    m.insts[i].stall = 1;
+    m.insts[i].sets = i < 2 ? (uint8_t)i : 7;
+    m.insts[i].waits = i < 2 ? 0 : (uint8_t)(1 << (i - 2));
+  }
+  add_block(&m, 4, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 4);
+  CHECK_NEAR(m.ptx[2].executed.shared_waits, 10, 1); // less the load issued since
+  CHECK_NEAR(m.ptx[3].executed.shared_waits, 0, 1e-6);
+  for (uint32_t i = 0; i < 4; i++) CHECK_NEAR(m.ptx[i].executed.idle, i < 3 ? 90 : 0, 1e-6);
+}
+
 // A constant load whose lanes read different words is waited for as long as it takes to serve them.
 TEST(constants_apart_are_waited_for) {
   MachineModel model = machine_model(gpu("h200"));
