@@ -263,7 +263,7 @@ template <int MB> __global__ void triad(float4 *out, const float4 *a, const floa
 template <int N> __global__ void __launch_bounds__(128) held(float *out, const float *in) {
   float v[N], s = 0;
 #pragma unroll
-  for (int i = 0; i < N; i++) v[i] = in[self() + i * gridDim.x * blockDim.x];
+  for (int i = 0; i < N; i++) v[i] = in[(self() + i * gridDim.x * blockDim.x) & ((1 << 22) - 1)];
   for (int k = 0; k < 4; k++)
 #pragma unroll
     for (int i = 0; i < N; i++) v[i] = v[i] * v[(i + 7) % N] + 0.5f;
@@ -403,7 +403,7 @@ int main() {
   LAUNCH((constants<256, 1>), 264, 128, out, 256);
   LAUNCH((constants<1024, 1>), 264, 128, out, 256);
   LAUNCH((constants<16384, 1>), 264, 128, out, 256);
-  LAUNCH((constants<16384, 0>), 264, 128, out, 256);
+  LAUNCH((constants<16384, 0>), 264, 128, out, 2048);
 
   LAUNCH((float_max<1, 1>), 528, 256, words, keys);
   LAUNCH((float_max<16, 1>), 528, 256, words + 64, keys);
@@ -435,17 +435,17 @@ int main() {
   LAUNCH((mins<4096>), 264, 256, (int *)words + 810000, keys, 8);
 
   LAUNCH((shared_cas<1>), 132, 128, (int *)out, keys, 4);
-  LAUNCH((shared_cas<64>), 264, 256, (int *)out, keys, 8);
-  LAUNCH((shared_cas<2048>), 264, 256, (int *)out, keys, 16);
+  LAUNCH((shared_cas<64>), 264, 256, (int *)out, keys, 48);
+  LAUNCH((shared_cas<2048>), 264, 256, (int *)out, keys, 96);
   LAUNCH((shared_floats<1>), 132, 128, out, keys, 4);
   LAUNCH((shared_floats<64>), 264, 256, out, keys, 16);
   LAUNCH((shared_floats<4096>), 528, 256, out, keys, 32);
-  LAUNCH((shared_ints<1>), 264, 256, (int *)out, keys, 32);
-  LAUNCH((shared_ints<64>), 264, 256, (int *)out, keys, 64);
-  LAUNCH((shared_ints<4096>), 528, 256, (int *)out, keys, 64);
-  LAUNCH((flags_in_ring<4>), 132, 128, (int *)out, 50);
-  LAUNCH((flags_in_ring<16>), 132, 512, (int *)out, 20);
-  LAUNCH(lock_in_shared, 132, 256, (int *)out, 8);
+  LAUNCH((shared_ints<1>), 264, 256, (int *)out, keys, 256);
+  LAUNCH((shared_ints<64>), 264, 256, (int *)out, keys, 256);
+  LAUNCH((shared_ints<4096>), 528, 256, (int *)out, keys, 128);
+  LAUNCH((flags_in_ring<4>), 132, 128, (int *)out, 100);
+  LAUNCH((flags_in_ring<16>), 132, 512, (int *)out, 40);
+  LAUNCH(lock_in_shared, 132, 256, (int *)out, 64);
 
   LAUNCH((lock_global<0>), 32, 32, locks, sums, 4);
   LAUNCH((lock_global<0>), 132, 32, locks + 64, sums + 64, 1);
@@ -461,8 +461,8 @@ int main() {
   LAUNCH(fences<1>, 132, 128, (int *)out, 16);
   LAUNCH(fences<4>, 132, 128, (int *)out, 32);
 
-  LAUNCH(cluster_adds, 264, 256, (int *)out, keys, 16);
-  LAUNCH(cluster_reads, 264, 256, (int *)out, 32);
+  LAUNCH(cluster_adds, 264, 256, (int *)out, keys, 128);
+  LAUNCH(cluster_reads, 264, 256, (int *)out, 96);
 
   LAUNCH((again<24>), 528, 256, out, a);
   LAUNCH((again<36>), 528, 256, out, a);
@@ -473,19 +473,20 @@ int main() {
   LAUNCH((triad<16>), 4096, 256, c, a, b);
   LAUNCH((triad<24>), 6144, 256, c, a, b);
 
-  LAUNCH(held<16>, 1024, 128, out, in);
-  LAUNCH(held<48>, 320, 128, out, in);
-  LAUNCH(held<96>, 160, 128, out, in);
-  LAUNCH(held<96>, 320, 128, out, in);
-  LAUNCH(held<160>, 180, 128, out, in);
 
-  LAUNCH((function<double, 0>), 264, 256, doubles, 16);
-  LAUNCH((function<double, 1>), 264, 256, doubles, 16);
-  LAUNCH((function<double, 2>), 264, 256, doubles, 16);
+  LAUNCH(held<16>, 4096, 128, out, in);
+  LAUNCH(held<48>, 1280, 128, out, in);
+  LAUNCH(held<96>, 640, 128, out, in);
+  LAUNCH(held<96>, 1280, 128, out, in);
+  LAUNCH(held<160>, 792, 128, out, in);
+
+  LAUNCH((function<double, 0>), 264, 256, doubles, 64);
+  LAUNCH((function<double, 1>), 264, 256, doubles, 32);
+  LAUNCH((function<double, 2>), 264, 256, doubles, 32);
   LAUNCH((function<double, 3>), 132, 256, doubles, 16);
-  LAUNCH((function<double, 4>), 264, 256, doubles, 32);
-  LAUNCH((function<double, 5>), 264, 256, doubles, 32);
-  LAUNCH((function<double, 6>), 264, 256, doubles, 16);
+  LAUNCH((function<double, 4>), 264, 256, doubles, 128);
+  LAUNCH((function<double, 5>), 264, 256, doubles, 96);
+  LAUNCH((function<double, 6>), 264, 256, doubles, 32);
   LAUNCH((function<double, 0>), 40, 128, doubles, 64);
   LAUNCH((function<double, 8>), 40, 128, doubles, 512);
   LAUNCH((function<float, 0>), 528, 256, out, 64);
