@@ -175,8 +175,8 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
-  if (emu_waited(x->launch) && op == SOL_MEM_STORE && !shared)
-    emu_path_wrote(x, s->mask, first, s->delta, NULL, false);
+  if (emu_waited(x->launch) && op == SOL_MEM_STORE)
+    emu_path_wrote(x, i, s->mask, first, s->delta, NULL, false);
   if (op == SOL_MEM_STORE && !shared)
     for (uint32_t left = x->warp->lock ? s->mask : 0; left; left &= left - 1)
       release(x, first + (uint64_t)(int64_t)s->delta[emu_first(left)]);
@@ -198,8 +198,9 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   EmuSite *g = site_of(x, i);
   uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
   if (global) emu_touch_any(x, &w->coalesced, op);
-  if (emu_waited(x->launch) && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
-    emu_path_wrote(x, global, 0, NULL, acc->addr, op == SOL_MEM_ATOMIC);
+  uint32_t seen = i->space == PTX_SPACE_SHARED ? acc->shared : global; // by whoever polls there
+  if (emu_waited(x->launch) && seen && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
+    emu_path_wrote(x, i, seen, 0, NULL, acc->addr, op == SOL_MEM_ATOMIC);
   if (x->warp->lock && global && (op == SOL_MEM_STORE || (op == SOL_MEM_ATOMIC && i->fn != PTX_FN_CAS)))
     for (uint32_t left = global; left; left &= left - 1) release(x, acc->addr[emu_first(left)]);
   if (!g) return;
