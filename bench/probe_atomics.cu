@@ -32,7 +32,7 @@ template <int OP> __global__ void go(char *base, uint32_t lines, size_t stride, 
   if (sum == 0x12345678u) out[0] = sum;
 }
 
-static bool any;
+static bool comma;
 template <int OP> static void measure(char *base, unsigned *out) {
   cudaEvent_t a, b;
   cudaEventCreate(&a), cudaEventCreate(&b);
@@ -49,9 +49,9 @@ template <int OP> static void measure(char *base, unsigned *out) {
           cudaEventElapsedTime(&ms, a, b);
           if (t && ms < best) best = ms;
         }
-        printf("%s{\"op\": \"%s\", \"at\": \"%s\", \"stride\": %zu, \"lines\": %u, \"us\": %.2f, \"ns\": %.4f}", any ? ",\n" : "[", op_names[OP], at_names[at], stride, lines,
+        printf("%s{\"op\": \"%s\", \"at\": \"%s\", \"stride\": %zu, \"lines\": %u, \"us\": %.2f, \"ns\": %.4f}", comma ? ",\n" : "[", op_names[OP], at_names[at], stride, lines,
                best * 1e3, best * 1e6 / (2112 * 8));
-        any = true;
+        comma = true;
       }
 }
 
