@@ -384,12 +384,21 @@ static void add_swaps(const MachineModel *m, const AuditLaunch *l, const AuditIn
                       MachineWork *w) {
   double sectors = (double)(in->counts.l2_hits + in->counts.l2_misses), lanes = (double)in->counts.atomics;
   w->swaps = (double)in->pattern.swaps * scale;
+  w->swap_launches = 1;
   w->swap_lanes = (double)in->pattern.swapped * scale;
   w->held_clocks = (double)in->pattern.held * scale * (w->swaps / w->swap_lanes);
   w->swap_sectors = lanes > 0 ? w->swap_lanes * sectors / lanes : 0;
+  w->swap_queue = lanes > 0 ? w->swap_lanes * audit_atomic_clocks(m, in) / lanes : 0;
   double clocks, read = audit_guard_lanes(m, l, in, &clocks);
   w->swap_guarded = read > lanes ? read * scale : 0;
   w->swap_guard_clocks = clocks * scale;
+}
+
+// An atomic on shared memory by an address that may be another block's.
+static bool is_of_cluster(const AuditLaunch *l, const AuditInst *in) {
+  bool clusters = l->chain.cluster_barriers > 0 || l->chain.other_waits > 0;
+  return clusters && in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->text && !audit_has(in->text, ".shared.") &&
+         !audit_has(in->text, "shared::cta");
 }
 
 // line: filled in with the timeline of a block; NULL: not asked for.
@@ -415,6 +424,8 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)
       ptx.local_waits += (double)in->counts.executions / m->near_in_flight * scale;
     clocks_issuing += in->executed.clocks * scale;
+    if (is_of_cluster(l, in))
+      w.shared_wavefronts += (double)in->counts.lanes * m->other_atomic_clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomics_together(m, l, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
     if ((double)in->pattern.swaps * scale > w.swaps) add_swaps(m, l, in, scale, &w);

@@ -168,8 +168,9 @@ double audit_shared_waits(const MachineModel *m, const AuditInst *in) {
 static void add_swaps(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
   double times = (double)in->counts.shared_requests, rounds = (double)in->pattern.same;
   if (times <= 0) return;
-  double swaps = rounds * (rounds / times + 1) / 2; // 1 + 2 + ... + lanes
-  w->shared_wavefronts += sol_larger(swaps - (double)in->counts.wavefronts, 0) * scale;
+  double swaps = rounds * (rounds / times + 1) / 2, // 1 + 2 + ... + lanes
+      passes = sol_larger(swaps, (double)in->counts.wavefronts * m->shared_swap_passes);
+  w->shared_wavefronts += sol_larger(passes - (double)in->counts.wavefronts, 0) * scale;
   if (!in->by_machine) return;
   double more = sol_larger(rounds - times, 0);
   w->shared_waits += swap_waits(m, more) * scale;
@@ -182,20 +183,24 @@ static void add_constants(const MachineModel *m, const AuditInst *in, double sca
   double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
   SolFigure shared = m->device->smem_latency;
   double loaded = in->by_machine && requests > 0 ? sol_smaller(in->executed.constants / requests, 1) : 1;
-  double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks;
-  w->constant_turns += sol_larger(sol_larger(turns, lines), m->constant_least * requests) * loaded * scale;
+  double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks,
+         words = sol_larger(turns, m->constant_least * requests) * loaded;
+  w->constant_turns += sol_larger(words, lines) * scale; // uniform loads have to wait for their line, too
   if (!in->by_machine && sol_known(shared) && turns > requests)
     w->shared_waits +=
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
 }
 
-// printf, malloc and free: a warp waits for each call, and all calls of the launch take turns, as atomics on one word do.
+// printf, malloc and free: a warp waits for each call, and all calls of the launch take turns, as atomics on one word do. A warp's first
+// call takes longer; if there are no more calls than warps, each is one.
 static void add_calls(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
   double calls = (double)in->counts.executions, lanes = (double)in->counts.lanes;
   double wait = in->prints ? calls * m->print_clocks
                            : calls * m->heap_clocks + sol_larger(lanes - calls, 0) * m->heap_lane_clocks,
          turns = in->prints ? calls * m->print_turn_clocks
                             : calls * m->heap_turn_clocks + lanes * m->heap_turn_lane_clocks;
+  double first = in->prints ? 0 : sol_smaller(calls * scale, w->blocks * w->warps_per_block);
+  w->atomic_clocks += first * (in->text && audit_has(in->text, "free") ? m->heap_last_clocks : m->heap_first_clocks);
   w->load_wait_clocks += wait * scale;
   w->atomic_clocks += turns * scale;
 }

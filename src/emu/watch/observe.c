@@ -146,7 +146,7 @@ static void release(EmuCtx *x, uint64_t at) {
   EmuWarp *w = x->warp;
   if (!w->lock || at != w->lock) return;
   uint64_t now = emu_path_weight(x->block, &x->block->paths[w->index]);
-  emu_worker(x)->sites[w->lock_site].sum.held += (now - w->locked) / EMU_WAIT;
+  emu_worker(x)->sites[w->lock_site].sum.held += (now - w->locked) / EMU_WAIT * w->lock_lanes;
   w->lock = 0;
 }
 
@@ -300,6 +300,7 @@ void emu_observe_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32
     x->warp->lock = acc->addr[emu_first(lanes)];
     x->warp->locked = emu_path_weight(x->block, &x->block->paths[x->warp->index]);
     x->warp->lock_site = x->launch->statics->site[i->index];
+    x->warp->lock_lanes = emu_popc(lanes);
   }
   if (g) g->sum.swapped += emu_popc(lanes);
   for (; g && lanes; lanes &= lanes - 1) emu_tally_add(&g->swaps, (int64_t)acc->addr[emu_first(lanes)]);

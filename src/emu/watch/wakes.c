@@ -83,7 +83,7 @@ static Entry *put(EmuWaited *w, uint64_t address) {
 // Polls but the first took no time of their own.
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
-  if (!own_path(x)->idle) *own_path(x) = *first_poll(x);
+  if (!own_path(x)->idle) *own_path(x) = *first_poll(x), emu_worker(x)->idles++;
   own_path(x)->idle = 1;
   if (!is_far(i) && !is_near(i)) return;
   sol_spin_lock(&run->lock);
@@ -124,7 +124,7 @@ void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   sol_spin_lock(&run->lock);
   for (uint32_t left = mask; left; left &= left - 1) {
     const Entry *e = entry_of(run->waited, key_of(x, i, emu_first(left)));
-    if (e->address) take_over(x, e, EMU_WAIT);
+    if (e->address) take_over(x, e, own_path(x)->pending ? 0 : EMU_WAIT); // its value is waited for, else
   }
   sol_spin_unlock(&run->lock);
 }
