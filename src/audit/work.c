@@ -125,7 +125,7 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
   else if (!in->bulk)
     w->l2_requests += (double)c->l2_requests * scale, w->l2_scattered += (double)c->l2_requests * scattered;
   w->dram_read += (double)c->dram_read * scale;
-  w->dram_scattered += (double)c->dram_read * scattered;
+  w->dram_scattered += (double)(c->dram_read + c->dram_write) * scattered;
   w->dram_write += (double)c->dram_write * scale;
   if (!in->is_load || in->by_machine) return;
   double times = (double)c->requests * waits->per_load * scale;
@@ -261,12 +261,28 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
 }
 
+// Whether the packets of an atomic have several lanes: 0 to 1.
+static double several_lanes(const AuditInst *in) {
+  double sectors = (double)(in->counts.l2_hits + in->counts.l2_misses), lanes = (double)in->counts.atomics;
+  return sectors > 0 ? sol_smaller(sol_larger(lanes / sectors - 1, 0), 1) : 0;
+}
+
+// And whether those are at several words of the sector: where all are at one word they are served one by one anyway.
+static double several_words(const AuditInst *in) {
+  double lanes = (double)in->counts.atomics, same = (double)in->pattern.same;
+  return lanes > 0 ? several_lanes(in) * (1 - same / lanes) : 0;
+}
+
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
-  bool wide = in->width == 8, heavy = wide && in->real;
+  bool wide = in->width == 8, heavy = wide && in->real, swaps = in->text && audit_has(in->text, ".cas.");
   double real = wide ? m->atomic_double_clocks : m->atomic_real_clocks,
          lanes = (double)in->pattern.queue_lanes * (in->real ? real : m->atomic_int_clocks),
-         packets = (double)in->pattern.queue_packets * (heavy ? m->atomic_double_packet : m->atomic_packet);
-  return sol_larger(lanes, packets);
+         several = several_lanes(in),
+         packet = heavy   ? m->atomic_packet + (m->atomic_double_packet - m->atomic_packet) * several
+                  : swaps ? m->atomic_packet * (1 + (m->atomic_swap_packet - 1) * several)
+                          : m->atomic_packet;
+  return sol_larger(lanes * (swaps ? 1 + (m->atomic_swap_packet - 1) * several_words(in) : 1),
+                    (double)in->pattern.queue_packets * packet);
 }
 
 // Of an allocation: the bytes of it that the launch reads.
@@ -291,8 +307,9 @@ static double guard_clocks(const MachineModel *m, const AuditInst *swap, const A
                            double bytes) {
   double part = bytes > m->atomic_bytes ? m->atomic_bytes / bytes : 1;
   if (read->pattern.uniform >= read->pattern.seen) return (double)read->counts.lanes * m->atomic_int_clocks;
-  double packets = sol_larger((double)read->counts.sectors, (double)read->counts.lanes / 8);
-  return packets * (swap->width == 8 ? m->atomic_double_packet : m->atomic_packet) * part;
+  double packets = sol_larger((double)read->counts.sectors, (double)read->counts.lanes / 8),
+         clocks = packets * (swap->width == 8 ? m->atomic_double_packet : m->atomic_packet);
+  return sol_larger(clocks, (double)read->counts.lanes * m->atomic_word_clocks) * part;
 }
 
 double audit_guard_lanes(const MachineModel *m, const AuditLaunch *l, const AuditInst *swap, double *clocks) {

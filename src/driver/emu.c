@@ -59,6 +59,7 @@ SolEmuMachine sol_driver_machine(const SolDevice *d) {
       .contended_clocks = whole(m.shared_contended_clocks),
       .hand_waits = m.hand_waits,
       .hand_near_clocks = whole(m.hand_near_clocks),
+      .hand_near_warp_clocks = whole(m.hand_near_warp_clocks),
       .meet_waits = m.meet_waits,
       .meet_block_waits = m.meet_block_waits,
       .constant_bytes = whole(m.constant_bytes),

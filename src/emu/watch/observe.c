@@ -155,6 +155,17 @@ static uint32_t bin_of(uint64_t number) {
 }
 _Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
 
+// The bin of memory that atomics are serialised on, by the slice of L2 that has it: four neighbours are in different slices, otherwise it is
+// as chance has it.
+static uint32_t slice_bin(uint64_t number, uint32_t slices) {
+  enum { NEIGHBOURS = 4 };
+  uint64_t group = number / NEIGHBOURS, mixed = (group ^ group >> 7) * UINT64_C(0xff51afd7ed558ccd);
+  mixed = (mixed ^ mixed >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+  mixed ^= mixed >> 29;
+  uint32_t slice = (uint32_t)((mixed + number % NEIGHBOURS * (slices / NEIGHBOURS)) % slices);
+  return slices < EMU_BINS ? slice + (uint32_t)(mixed >> 40) % (EMU_BINS / slices) * slices : slice % EMU_BINS;
+}
+
 static bool make_bins(EmuSite *g) {
   if (g->bins) return true;
   g->bins = sol_heap_alloc(sizeof *g->bins * EMU_BINS);
@@ -287,7 +298,7 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
     for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] / SOL_LINE_BYTES == line) << l;
     here &= left;
     left &= ~here;
-    EmuBin *bin = &g->bins[bin_of(line * SOL_LINE_BYTES / m->atomic_bytes)];
+    EmuBin *bin = &g->bins[slice_bin(line * SOL_LINE_BYTES / m->atomic_bytes, m->l2_slices)];
     uint32_t together = most_at_one_address(acc, here);
     bin->queue_lanes += together > 1 ? together : 0;
     bin->queue_packets += packets_of_line(acc, here);

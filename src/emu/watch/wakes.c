@@ -108,7 +108,7 @@ static void take_over(EmuCtx *x, const Entry *e, uint64_t waits) {
   EmuPath *own = own_path(x), was = *own, later = e->path;
   const SolEmuMachine *m = &x->launch->emu->machine;
   if (e->address >> 63)
-    later.sleeps += m->hand_near_clocks;
+    later.sleeps += m->hand_near_clocks + (uint64_t)m->hand_near_warp_clocks * x->block->warp_count;
   else
     later.far_waits += waits + later_by(m, e);
   if (emu_path_weight(x->block, &later) <= emu_path_weight(x->block, own)) return;
