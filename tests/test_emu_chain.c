@@ -91,6 +91,20 @@ TEST(blocks_that_poll_wait_for_the_one_that_writes) {
   done(&s);
 }
 
+// The same through shared memory, from warp to warp: it is seen later than it was stored.
+TEST(warps_that_poll_shared_memory_wait_for_the_one_that_writes) {
+  static const char body[] = "mov.u32 %r5, 1; mov.u32 %r6, tile; setp.lt.u32 %p2, %t, 32; @%p2 bra wait;\n" LOOP(
+      5000, "") "st.volatile.shared.u32 [%r6], %r5; bra end;\n"
+                "wait: ld.volatile.shared.u32 %r2, [%r6]; setp.eq.u32 %p3, %r2, 0; @%p3 bra wait;\nend:\n";
+  Seen s;
+  run(&(Job){.threads = 64, .blocks = 1, .body = body}, &s);
+  const SolEmuMachine *m = sol_emu_machine(s.emu);
+  CHECK_INT(s.r.end, SOL_EMU_DONE);
+  CHECK(s.r.chain.issues >= 15000);
+  CHECK_NEAR(s.r.chain.sleeps, m->hand_near_clocks + 2 * m->hand_near_warp_clocks, 0);
+  done(&s);
+}
+
 // The same with a barrier in the loop, where other warps of the block have work; and with a count of tries, if they sleep.
 TEST(polls_between_barriers_and_sleeps_are_no_work) {
   static const char *const bodies[] = {

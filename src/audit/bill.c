@@ -379,6 +379,22 @@ static void add_host(const MachineModel *m, const AuditLaunch *l, const AuditWai
     w->load_wait_clocks += w->load_waits * of / loads * sol_larger(m->host_clocks - waits->clocks, 0);
 }
 
+// Of a warp, at first: with each that succeeds there is one less.
+static double lanes_that_try(const AuditInst *in) {
+  double executions = (double)in->counts.executions;
+  if (executions <= 0) return 32;
+  double mean = (double)in->counts.lanes / executions;
+  return sol_smaller(sol_larger(2 * mean - 1, 1), 32);
+}
+
+// Words of the allocation that the launch writes, but no fewer than `least`.
+static double words_swapped(const AuditLaunch *l, const AuditInst *in, double least) {
+  for (uint32_t i = 0; i < l->touch_count && in->width; i++)
+    if (l->touches[i].address == in->pattern.allocation)
+      return sol_larger(l->touches[i].written / in->width, least);
+  return least;
+}
+
 // Of several instructions, the one with the most at one word.
 static void add_swaps(const MachineModel *m, const AuditLaunch *l, const AuditInst *in, double scale,
                       MachineWork *w) {
@@ -388,6 +404,8 @@ static void add_swaps(const MachineModel *m, const AuditLaunch *l, const AuditIn
   w->swap_lanes = (double)in->pattern.swapped * scale;
   w->held_clocks = (double)in->pattern.held * scale * (w->swaps / w->swap_lanes);
   w->swap_sectors = lanes > 0 ? w->swap_lanes * sectors / lanes : 0;
+  w->swap_words = words_swapped(l, in, w->swap_lanes / w->swaps);
+  w->swap_active = w->swap_lanes * lanes_that_try(in);
   w->swap_queue = lanes > 0 ? w->swap_lanes * audit_atomic_clocks(m, in) / lanes : 0;
   double clocks, read = audit_guard_lanes(m, l, in, &clocks);
   w->swap_guarded = read > lanes ? read * scale : 0;

@@ -291,14 +291,19 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double busy, d
   const MachineModel *c = m->model;
   if (w->swaps <= 0) return 0;
   double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = sol_smaller(w->blocks, slots),
-         words = sol_larger(w->swap_lanes / w->swaps, 1), lanes = blocks * w->warps_per_block * 32 / words;
+         words = sol_larger(w->swap_lanes / w->swaps, 1),
+         active = w->swap_active > 0 && !(w->swap_guarded > 0) ? w->swap_active / w->swap_lanes : 32,
+         lanes = blocks * w->warps_per_block * active / words;
   double turn = sol_larger(c->swap_turn_clocks, w->swap_sectors / w->swaps / c->l2_atomic_rate / m->sms);
-  // Tries of other words in the same slice of L2 come between; those that fail are served faster than other atomics on one word.
-  turn = sol_larger(turn, w->swap_queue / w->swaps * c->swap_turn_clocks / c->atomic_int_clocks);
   double swaps = w->swaps / launches_of_swaps(w), few = c->swap_clocks / turn, most = sol_smaller(swaps, lanes);
   double clocks = swaps * c->swap_clocks;
   if (most > few && clocks / m->clock > others / w->launches)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
+  // Tries of other words in the same slice of L2 come between, of each lane half as many as succeed at its word; those that fail are
+  // served faster than other atomics on one word.
+  double tries = w->swap_words > 0 ? w->swap_lanes / w->swap_words / 2 : 0,
+         slice = w->swap_queue / launches_of_swaps(w) * tries * c->swap_turn_clocks / c->atomic_int_clocks;
+  if (clocks / m->clock > others / w->launches || tries > 1) clocks = sol_larger(clocks, slice);
   if (w->swap_guarded > 0) {
     double wave = busy * m->clock / w->launches / m->waves,
            early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
