@@ -9,6 +9,7 @@ TEST(atomics_to_one_address_wait_for_each_other) {
   in.width = 8;
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_clocks * 320, 1e-9);
   in.pattern.queue_lanes = 0; // each lane an address of its own
+  in.counts.atomics = 160, in.counts.l2_hits = 40;
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_packet * 40, 1e-9);
   in.width = 4;
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_packet * 40, 1e-9);
@@ -188,11 +189,14 @@ TEST(packets_of_several_lanes_take_longer) {
     const char *text;
     uint32_t lanes, width;
     bool real;
-  } rows[] = {{"atom.global.add.u32", 100, 4, false},  {"atom.global.cas.b32", 100, 4, false},
-              {"atom.global.cas.b32", 400, 4, false},  {"atom.global.add.f64", 100, 8, true},
+  } rows[] = {{"atom.global.add.u32", 100, 4, false},
+              {"atom.global.cas.b32", 100, 4, false},
+              {"atom.global.cas.b32", 400, 4, false},
+              {"atom.global.add.f64", 100, 8, true},
               {"atom.global.add.f64", 400, 8, true}};
-  const double clocks[] = {h200()->atomic_packet, h200()->atomic_packet, h200()->atomic_packet * h200()->atomic_swap_packet,
-                           h200()->atomic_packet, h200()->atomic_double_packet};
+  const double clocks[] = {h200()->atomic_packet, h200()->atomic_packet,
+                           h200()->atomic_packet * h200()->atomic_swap_packet, h200()->atomic_packet,
+                           h200()->atomic_double_packet};
   for (size_t i = 0; i < SOL_COUNT(rows); i++) {
     AuditInst in = {.text = rows[i].text,
                     .kind = SOL_EMU_KIND_GLOBAL_ATOMIC,

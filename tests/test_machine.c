@@ -312,7 +312,8 @@ TEST(swaps_of_one_word_wait_for_all_that_try) {
   CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(),
              first * m.swap_clocks + (264.0 * 264 - first * first) / 2 * turn, 1);
   wide.swap_queue = 1e6, wide.swap_words = 1024; // or one slice of it: each lane tries 132 times
-  CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(), 1e6 * 132 * m.swap_turn_clocks / m.atomic_int_clocks, 1);
+  CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(),
+             1e6 * 132 * m.swap_turn_clocks / m.atomic_int_clocks, 1);
   wide.swap_active = wide.swap_lanes; // one lane of each warp: no more than so many wait for a word
   wide.swap_queue = 0;
   CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(), 264 * m.swap_clocks, 1);

@@ -200,7 +200,8 @@ static void add_calls(const MachineModel *m, const AuditInst *in, double scale, 
          turns = in->prints ? calls * m->print_turn_clocks
                             : calls * m->heap_turn_clocks + lanes * m->heap_turn_lane_clocks;
   double first = in->prints ? 0 : sol_smaller(calls * scale, w->blocks * w->warps_per_block);
-  w->atomic_clocks += first * (in->text && audit_has(in->text, "free") ? m->heap_last_clocks : m->heap_first_clocks);
+  w->atomic_clocks +=
+      first * (in->text && audit_has(in->text, "free") ? m->heap_last_clocks : m->heap_first_clocks);
   w->load_wait_clocks += wait * scale;
   w->atomic_clocks += turns * scale;
 }

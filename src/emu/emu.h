@@ -123,7 +123,8 @@ typedef struct SolEmuMachine {
   // In latencies of a load: from a store until a polling load finds it, beyond that load; more that a block waits at a barrier of many
   // blocks (an atomic counter that all poll) than at one of two, and for each of the blocks: 0
   double hand_waits, meet_waits, meet_block_waits;
-  uint32_t hand_near_clocks, hand_near_warp_clocks; // the same of a store to shared memory, in clocks, with that load, and for each warp: 0
+  uint32_t hand_near_clocks,
+      hand_near_warp_clocks; // the same of a store to shared memory, in clocks, with that load, and for each warp: 0
   uint32_t constant_bytes; // constant cache of an SM, at most 4096; 0: none is modelled
   uint32_t
       near_in_flight; // loads from shared or local memory that a warp has in flight before it waits; at most 16: 1

@@ -295,7 +295,8 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double busy, d
          active = w->swap_active > 0 && !(w->swap_guarded > 0) ? w->swap_active / w->swap_lanes : 32,
          lanes = blocks * w->warps_per_block * active / words;
   double turn = sol_larger(c->swap_turn_clocks, w->swap_sectors / w->swaps / c->l2_atomic_rate / m->sms);
-  double swaps = w->swaps / launches_of_swaps(w), few = c->swap_clocks / turn, most = sol_smaller(swaps, lanes);
+  double swaps = w->swaps / launches_of_swaps(w), few = c->swap_clocks / turn,
+         most = sol_smaller(swaps, lanes);
   double clocks = swaps * c->swap_clocks;
   if (most > few && clocks / m->clock > others / w->launches)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
@@ -307,8 +308,9 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double busy, d
   if (w->swap_guarded > 0) {
     double wave = busy * m->clock / w->launches / m->waves,
            early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
-    clocks += guarded_tries(c, w, sol_smaller(lanes, w->swap_guarded / launches_of_swaps(w) / words), 1 - early) *
-              words * w->swap_guard_clocks / w->swap_guarded;
+    clocks +=
+        guarded_tries(c, w, sol_smaller(lanes, w->swap_guarded / launches_of_swaps(w) / words), 1 - early) *
+        words * w->swap_guard_clocks / w->swap_guarded;
   }
   return sol_larger(clocks * launches_of_swaps(w), w->held_clocks) / m->clock;
 }

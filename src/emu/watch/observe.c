@@ -155,15 +155,16 @@ static uint32_t bin_of(uint64_t number) {
 }
 _Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
 
-// The bin of memory that atomics are serialised on, by the slice of L2 that has it: four neighbours are in different slices, otherwise it is
+// The bin of memory that atomics are serialised on, by the slice of L2 that has it: two neighbours are in different slices, otherwise it is
 // as chance has it.
 static uint32_t slice_bin(uint64_t number, uint32_t slices) {
-  enum { NEIGHBOURS = 4 };
+  enum { NEIGHBOURS = 2 };
   uint64_t group = number / NEIGHBOURS, mixed = (group ^ group >> 7) * UINT64_C(0xff51afd7ed558ccd);
   mixed = (mixed ^ mixed >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
   mixed ^= mixed >> 29;
   uint32_t slice = (uint32_t)((mixed + number % NEIGHBOURS * (slices / NEIGHBOURS)) % slices);
-  return slices < EMU_BINS ? slice + (uint32_t)(mixed >> 40) % (EMU_BINS / slices) * slices : slice % EMU_BINS;
+  return slices < EMU_BINS ? slice + (uint32_t)(mixed >> 40) % (EMU_BINS / slices) * slices
+                           : slice % EMU_BINS;
 }
 
 static bool make_bins(EmuSite *g) {

@@ -96,7 +96,8 @@ static bool ends_by_counting(const Loop *l) {
   const PtxOperand *operands[2] = {NULL, NULL};
   uint32_t read = 0;
   for (uint32_t k = 0; k < test->operand_count; k++)
-    if (!test->operands[k].written && (test->operands[k].kind == PTX_ARG_REG || test->operands[k].kind == PTX_ARG_IMM)) {
+    if (!test->operands[k].written &&
+        (test->operands[k].kind == PTX_ARG_REG || test->operands[k].kind == PTX_ARG_IMM)) {
       if (read < 2) operands[read] = &test->operands[k];
       read++;
     }
@@ -126,7 +127,8 @@ static void write_all(const Loop *l, const PtxInst *in, bool value) {
   for (uint32_t k = 0; k < in->operand_count; k++) {
     const PtxOperand *o = &in->operands[k];
     if (!o->written) continue;
-    if (o->kind == PTX_ARG_REG) put(l->carried, o->index, value || (in->guard != PTX_NONE && is_set(l->carried, o->index)));
+    if (o->kind == PTX_ARG_REG)
+      put(l->carried, o->index, value || (in->guard != PTX_NONE && is_set(l->carried, o->index)));
     for (uint32_t e = 0; o->kind == PTX_ARG_VEC && e < o->count; e++)
       if (o->elems[e].kind == PTX_ARG_REG) put(l->carried, o->elems[e].index, value);
   }
