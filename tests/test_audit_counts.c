@@ -9,6 +9,7 @@ TEST(atomics_to_one_address_wait_for_each_other) {
   in.width = 8;
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_clocks * 320, 1e-9);
   in.pattern.queue_lanes = 0; // each lane an address of its own
+  in.counts.atomics = 160, in.counts.l2_hits = 40;
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_double_packet * 40, 1e-9);
   in.width = 4;
   CHECK_NEAR(audit_atomic_clocks(h200(), &in), h200()->atomic_packet * 40, 1e-9);
@@ -50,6 +51,10 @@ TEST(constants_beyond_their_cache_are_fetched) {
   audit_demand(h200(), &in, &(AuditWaits){0}, 1, &far);
   CHECK_NEAR(near.constant_turns, 320, 1e-9);
   CHECK_NEAR(far.constant_turns, 200 * h200()->constant_line_clocks / h200()->constant_clocks, 1e-9);
+  in.by_machine = true; // loads of a whole warp into uniform registers have to wait for their line, too
+  MachineWork uniform = {.warps_per_block = 1};
+  audit_demand(h200(), &in, &(AuditWaits){0}, 1, &uniform);
+  CHECK_NEAR(uniform.constant_turns, far.constant_turns, 1e-9);
 }
 
 TEST(a_load_of_many_lines_takes_the_passes_of_its_banks) {
@@ -167,7 +172,40 @@ TEST(calls_of_the_device_runtime_take_turns) {
   w = (MachineWork){.warps_per_block = 1};
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.load_wait_clocks, 10 * h200()->heap_clocks + 310 * h200()->heap_lane_clocks, 1e-6);
-  CHECK_NEAR(w.atomic_clocks, 10 * h200()->heap_turn_clocks + 320 * h200()->heap_turn_lane_clocks, 1e-6);
+  double turns = 10 * h200()->heap_turn_clocks + 320 * h200()->heap_turn_lane_clocks;
+  CHECK_NEAR(w.atomic_clocks, turns, 1e-6);
+  w = (MachineWork){.warps_per_block = 2, .blocks = 4}; // eight warps: so many calls are their first ones
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.atomic_clocks, turns + 8 * h200()->heap_first_clocks, 1e-6);
+  in.text = "call free, (param0);";
+  w = (MachineWork){.warps_per_block = 2, .blocks = 4};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.atomic_clocks, turns + 8 * h200()->heap_last_clocks, 1e-6);
+}
+
+// A packet of one lane takes as long of every kind; several lanes of a compare-and-swap, or of doubles, take longer.
+TEST(packets_of_several_lanes_take_longer) {
+  static const struct {
+    const char *text;
+    uint32_t lanes, width;
+    bool real;
+  } rows[] = {{"atom.global.add.u32", 100, 4, false},
+              {"atom.global.cas.b32", 100, 4, false},
+              {"atom.global.cas.b32", 400, 4, false},
+              {"atom.global.add.f64", 100, 8, true},
+              {"atom.global.add.f64", 400, 8, true}};
+  const double clocks[] = {h200()->atomic_packet, h200()->atomic_packet,
+                           h200()->atomic_packet * h200()->atomic_swap_packet, h200()->atomic_packet,
+                           h200()->atomic_double_packet};
+  for (size_t i = 0; i < SOL_COUNT(rows); i++) {
+    AuditInst in = {.text = rows[i].text,
+                    .kind = SOL_EMU_KIND_GLOBAL_ATOMIC,
+                    .width = rows[i].width,
+                    .real = rows[i].real,
+                    .counts = {.executions = 50, .atomics = rows[i].lanes, .l2_hits = 100},
+                    .pattern = {.queue_packets = 100}};
+    CHECK_NEAR(audit_atomic_clocks(h200(), &in), 100 * clocks[i], 1e-9);
+  }
 }
 
 // The machine code has the first round of a compare-and-swap loop; each further lane at the address adds a round.
@@ -191,6 +229,10 @@ TEST(the_first_round_of_a_shared_atomic_is_the_machine_codes) {
   audit_demand(h200(), &in, &waits, 1, &w);
   CHECK_NEAR(w.issues, 500 * 32, 1e-9);
   CHECK_NEAR(w.shared_wavefronts, 100.0 * 32 * 33 / 2, 1e-9);
+  in.pattern.same = 100; // no two at one address: its wavefronts are loads and swaps
+  w = (MachineWork){.warps_per_block = 8};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  CHECK_NEAR(w.shared_wavefronts, 100 * h200()->shared_swap_passes, 1e-9);
 }
 
 // A lane samples eight bytes of two rows at once; filtering reads pairs of texels, in two rows, of a volume in four.

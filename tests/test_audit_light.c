@@ -87,6 +87,21 @@ TEST(inactive_lanes_do_not_count) {
   CHECK_NEAR(light[1], light[0] / 4, 0.01 * light[0]);
 }
 
+// A compare-and-swap that nothing is decided by is tried once: an atomic like any other.
+TEST(swaps_are_tried_again_where_a_branch_depends_on_them) {
+  for (int again = 0; again < 2; again++) {
+    Billed b;
+    char body[300];
+    snprintf(
+        body, sizeof body,
+        "mov.u32 %%r9, 0;\nagain: atom.global.cas.b32 %%r8, [%%rd5], %%r9, 1;\nadd.u32 %%r7, %%r8, 1;\n%s st.global.u32 [%%rd5], %%r7;\n",
+        again ? "setp.eq.u32 %p1, %r7, 99; @%p1 bra again;\n" : "");
+    bill_ptx(&b, body, BLOCKS, THREADS);
+    CHECK_INT(b.kernel->work.swaps > 0, again);
+    bill_free(&b);
+  }
+}
+
 TEST(few_operations_leave_memory_the_roof) {
   Billed b;
   bill_ptx(&b, "ld.global.f32 %f1, [%rd4];\nadd.f32 %f1, %f1, %f1;\nst.global.f32 [%rd5], %f1;", BLOCKS,

@@ -8,7 +8,9 @@
 #define FIVE                                                                                                 \
   "add.f32 %f8, %f8, %f7; add.f32 %f8, %f8, %f7; add.f32 %f8, %f8, %f7; add.f32 %f8, %f8, %f7; "             \
   "add.f32 %f8, %f8, %f7; "
-#define TEN                  FIVE FIVE
+#define TEN FIVE FIVE
+#define LOOP(body)                                                                                           \
+  "mov.u32 %r1, 0; again: " body " add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra again;\n"
 #define GUARDED(label, body) "setp.eq.u32 %p1, %n, 1; @%p1 bra " label ";\n" body "\n" label ": "
 
 TEST(loads_in_flight) {
@@ -91,18 +93,35 @@ TEST(loads_in_flight) {
       {OWN "setp.eq.u32 %p1, %n, 0; @%p1 bra x; ld.global.f32 %f1, [%rd2]; add.f32 %f9, %f9, %f1;\nx: "
            "ld.global.f32 %f2, [%rd2+4096]; add.f32 %f9, %f9, %f2;",
        1, 1},
-      // A loop, ten times: a load and its use; four loads; a load for the next turn.
-      {OWN "mov.u32 %r1, 0; again: ld.global.f32 %f1, [%rd2];" SUM(
-           "1") "add.u64 %rd2, %rd2, 4096; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra again;",
+      // A loop, ten times, which ptxas unrolls by four: a load and its use; two loads; a load for the next turn.
+      {OWN LOOP("ld.global.f32 %f1, [%rd2];" SUM("1") "add.u64 %rd2, %rd2, 4096;"), 10, 2.5},
+      {OWN LOOP("ld.global.f32 %f1, [%rd2];" SUM("1") "ld.global.f32 %f2, [%rd2+4096];" SUM(
+           "2") "add.u64 %rd2, %rd2, 8192;"),
+       20, 2.5},
+      {OWN "ld.global.f32 %f1, [%rd2];" LOOP("ld.global.f32 %f2, [%rd2+4096];" SUM(
+           "1") "mov.f32 %f1, %f2; add.u64 %rd2, %rd2, 4096;") "st.global.f32 [%rd3], %f9;",
+       11, 2.5},
+      // An index that is loaded in the same turn: both are waited for, of four turns together.
+      {OWN LOOP(
+           "ld.global.u32 %r5, [%rd2]; mul.wide.u32 %rd4, %r5, 4; add.u64 %rd5, %in, %rd4; ld.global.f32 %f1, [%rd5];" SUM(
+               "1")),
+       20, 5},
+      // Not so: told not to; too long; with a store that the next load may not pass; by an address that the turn before loaded; until a value
+      // is found; by a step that is not known.
+      {OWN LOOP(".pragma \"nounroll\"; ld.global.f32 %f1, [%rd2];" SUM("1") "add.u64 %rd2, %rd2, 4096;"), 10,
+       10},
+      {OWN LOOP("ld.global.f32 %f1, [%rd2];" SUM("1") TEN TEN TEN TEN TEN "add.u64 %rd2, %rd2, 4096;"), 10,
+       10},
+      {OWN LOOP("ld.global.f32 %f1, [%rd2];" SUM("1") "st.global.f32 [%rd3], %f9; add.u64 %rd2, %rd2, 4096;"),
        10, 10},
-      {OWN "mov.u32 %r1, 0; again: ld.global.f32 %f1, [%rd2];" SUM("1") "ld.global.f32 %f2, [%rd2+4096];" SUM(
-           "2") "add.u64 %rd2, %rd2, 8192; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra again;",
-       20, 10},
-      {OWN "mov.u32 %r1, 0; ld.global.f32 %f1, [%rd2]; again: ld.global.f32 %f2, [%rd2+4096];" SUM(
-           "1") "mov.f32 %f1, %f2; add.u64 %rd2, %rd2, 4096; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; "
-                "@%p1 "
-                "bra again; st.global.f32 [%rd3], %f9;",
-       11, 10},
+      {OWN LOOP("ld.global.u32 %r5, [%rd2]; mul.wide.u32 %rd4, %r5, 4; add.u64 %rd2, %in, %rd4;"), 10, 10},
+      {OWN "mov.u32 %r1, 0; again: ld.global.u32 %r2, [%rd2]; add.u64 %rd2, %rd2, 4096; add.u32 %r1, %r1, 1; "
+           "add.u32 %r3, %r1, %r2; setp.lt.u32 %p1, %r3, 10; @%p1 bra again;",
+       10, 10},
+      {OWN "mov.u32 %r1, 0; add.u32 %r2, %n, 1; again: ld.global.f32 %f1, [%rd2];" SUM(
+           "1") "add.u64 %rd2, %rd2, 4096; "
+                "add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %r1, 10; @%p1 bra again;",
+       10, 10},
       // A constant, a parameter and shared memory are not waited for.
       {OWN "mov.u32 %r1, tile; ld.shared.f32 %f1, [%r1];" SUM("1"), 0, 0},
       {OWN "atom.global.add.u32 %r1, [%in], 1; add.u32 %r2, %r1, 1; red.global.add.u32 [%in], 1;", 1, 1},

@@ -340,7 +340,7 @@ TEST(atomics_at_one_address) {
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Seen s;
-    see(&(Job){.body = cases[k].body}, &s);
+    see(&(Job){.body = cases[k].body, .slices = 1024}, &s); // so many that none has two parts
     bool atom = strstr(cases[k].body, "atom.") != NULL;
     const SolEmuPattern *p = &inst(&s, atom ? "atom" : "red", 0)->pattern;
     CHECK_INT(p->same, 32 * cases[k].same);
@@ -410,6 +410,48 @@ TEST(locks_are_held) {
     const SolEmuPattern *p = &inst(&s, "atom", 0)->pattern;
     CHECK_INT(p->swaps, given ? 32 : 1);
     CHECK_INT(p->held > 32 * 100, given); // a fence is longer than that
+    done(&s);
+  }
+}
+
+// Each lane takes a lock of its own: every one is held as long.
+TEST(locks_of_lanes_are_held) {
+  uint64_t held[2];
+  for (int lanes = 0; lanes < 2; lanes++) {
+    Seen s;
+    char body[400];
+    snprintf(
+        body, sizeof body,
+        "mul.wide.u32 %%rd1, %%t, 4; add.u64 %%rd2, %%in, %%rd1; setp.lt.u32 %%p1, %%l, %d;\n"
+        "@%%p1 atom.global.cas.b32 %%r1, [%%rd2], 0, 1;\nmembar.gl;\n@%%p1 atom.global.exch.b32 %%r2, [%%rd2], 0;",
+        lanes ? 32 : 1);
+    see(&(Job){.body = body, .blocks = 1, .threads = 64}, &s);
+    held[lanes] = inst(&s, "atom", 0)->pattern.held;
+    done(&s);
+  }
+  CHECK(held[0] > 0);
+  CHECK_INT(held[1], 32 * held[0]);
+}
+
+// Atomics on memory of many slices: one of them has more than its share, as chance has it; two neighbours are in two slices.
+TEST(slices_share_memory_as_chance_has_it) {
+  static const struct {
+    uint32_t lines; // of 512 bytes
+    double least, most;
+  } cases[] = {{2, 1, 1}, {64, 2, 8}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    Seen s;
+    char body[300];
+    snprintf(
+        body, sizeof body,
+        "rem.u32 %%r5, %%t, %u; mul.wide.u32 %%rd1, %%r5, 512; add.u64 %%rd2, %%in, %%rd1; red.global.add.u32 [%%rd2], 1;",
+        cases[k].lines);
+    see(&(Job){.body = body, .blocks = 16, .threads = 64, .slices = 96}, &s);
+    const SolEmuPattern *p = &inst(&s, "red", 0)->pattern;
+    double mean = 1024.0 / cases[k].lines,
+           here = (double)(p->queue_lanes > p->queue_packets ? p->queue_lanes : p->queue_packets);
+    CHECK_MSG(here >= mean * cases[k].least && here <= mean * cases[k].most, "%u: %g of %g", cases[k].lines,
+              here, mean);
     done(&s);
   }
 }

@@ -311,6 +311,12 @@ TEST(swaps_of_one_word_wait_for_all_that_try) {
   double turn = 1024 / m.l2_atomic_rate / 132, first = m.swap_clocks / turn;
   CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(),
              first * m.swap_clocks + (264.0 * 264 - first * first) / 2 * turn, 1);
+  wide.swap_queue = 1e6, wide.swap_words = 1024; // or one slice of it: each lane tries 132 times
+  CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(),
+             1e6 * 132 * m.swap_turn_clocks / m.atomic_int_clocks, 1);
+  wide.swap_active = wide.swap_lanes; // one lane of each warp: no more than so many wait for a word
+  wide.swap_queue = 0;
+  CHECK_NEAR(time_of(&wide).seconds[MACHINE_ATOMICS] * clock_rate(), 264 * m.swap_clocks, 1);
   few.held_clocks = 200 * m.swap_clocks; // a lock that each has twice as long
   CHECK_NEAR(time_of(&few).seconds[MACHINE_ATOMICS], 200 * m.swap_clocks / clock_rate(), 1e-12);
   w.dram_read = 8192 * m.swap_clocks / clock_rate() * copy_rate();
@@ -327,6 +333,10 @@ TEST(swaps_behind_a_test_are_tried_by_all_that_are_resident) {
   w.swap_guard_clocks = w.swap_guarded * m.atomic_int_clocks;
   CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(),
              14 * m.swap_clocks + m.guarded_tries * resident * m.atomic_int_clocks, 1);
+  w.launches = 3, w.swap_launches = 1; // two more that find nothing to do
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate(),
+             14 * m.swap_clocks + m.guarded_tries * resident * m.atomic_int_clocks, 1);
+  w.launches = 1;
   w.swaps = w.swap_lanes = 1; // one succeeded: there were hardly more than twenty
   double tries = (time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - m.swap_clocks) / m.atomic_int_clocks;
   CHECK(tries > 2 && tries < 50);

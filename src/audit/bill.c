@@ -379,17 +379,44 @@ static void add_host(const MachineModel *m, const AuditLaunch *l, const AuditWai
     w->load_wait_clocks += w->load_waits * of / loads * sol_larger(m->host_clocks - waits->clocks, 0);
 }
 
+// Of a warp, at first: with each that succeeds there is one less.
+static double lanes_that_try(const AuditInst *in) {
+  double executions = (double)in->counts.executions;
+  if (executions <= 0) return 32;
+  double mean = (double)in->counts.lanes / executions;
+  return sol_smaller(sol_larger(2 * mean - 1, 1), 32);
+}
+
+// Words of the allocation that the launch writes, but no fewer than `least`.
+static double words_swapped(const AuditLaunch *l, const AuditInst *in, double least) {
+  for (uint32_t i = 0; i < l->touch_count && in->width; i++)
+    if (l->touches[i].address == in->pattern.allocation)
+      return sol_larger(l->touches[i].written / in->width, least);
+  return least;
+}
+
 // Of several instructions, the one with the most at one word.
 static void add_swaps(const MachineModel *m, const AuditLaunch *l, const AuditInst *in, double scale,
                       MachineWork *w) {
   double sectors = (double)(in->counts.l2_hits + in->counts.l2_misses), lanes = (double)in->counts.atomics;
   w->swaps = (double)in->pattern.swaps * scale;
+  w->swap_launches = 1;
   w->swap_lanes = (double)in->pattern.swapped * scale;
   w->held_clocks = (double)in->pattern.held * scale * (w->swaps / w->swap_lanes);
   w->swap_sectors = lanes > 0 ? w->swap_lanes * sectors / lanes : 0;
+  w->swap_words = words_swapped(l, in, w->swap_lanes / w->swaps);
+  w->swap_active = w->swap_lanes * lanes_that_try(in);
+  w->swap_queue = lanes > 0 ? w->swap_lanes * audit_atomic_clocks(m, in) / lanes : 0;
   double clocks, read = audit_guard_lanes(m, l, in, &clocks);
   w->swap_guarded = read > lanes ? read * scale : 0;
   w->swap_guard_clocks = clocks * scale;
+}
+
+// An atomic on shared memory by an address that may be another block's.
+static bool is_of_cluster(const AuditLaunch *l, const AuditInst *in) {
+  bool clusters = l->chain.cluster_barriers > 0 || l->chain.other_waits > 0;
+  return clusters && in->kind == SOL_EMU_KIND_SHARED_ATOMIC && in->text && !audit_has(in->text, ".shared.") &&
+         !audit_has(in->text, "shared::cta");
 }
 
 // line: filled in with the timeline of a block; NULL: not asked for.
@@ -416,6 +443,8 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)
       ptx.local_waits += (double)in->counts.executions / m->near_in_flight * scale;
     clocks_issuing += in->executed.clocks * scale;
+    if (is_of_cluster(l, in))
+      w.shared_wavefronts += (double)in->counts.lanes * m->other_atomic_clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomics_together(m, l, in) * scale;
     if (turns > w.atomic_turns) w.atomic_turns = turns;
     if ((double)in->pattern.swaps * scale > w.swaps) add_swaps(m, l, in, scale, &w);

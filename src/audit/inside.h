@@ -5,6 +5,8 @@
 #include "audit/audit.h"
 #include "audit/audit_names.h"
 
+bool audit_has(const char *text, const char *part); // take.c
+
 // ---- work.c: from counts to demands ----
 
 // How often and how long a warp waits for its loads.
@@ -60,6 +62,11 @@ bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditIns
 // inst_of: by machine instruction, the PTX instruction that it comes from; SASS_NONE. False: out of memory.
 bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const uint32_t *inst_of,
                   SolArena *arena);
+
+// ---- retries.c ----
+
+// Whether a branch depends on what the compare-and-swap gives, the instruction `swap` of the function.
+bool audit_tries_again(const PtxFunction *function, uint32_t swap, SolArena *arena);
 
 // ---- indexing.c, audit_light.c ----
 

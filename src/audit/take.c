@@ -10,7 +10,7 @@ enum {
   CHAIN = 400      // of the positions of all of them
 };
 
-static bool has(const char *text, const char *part) {
+bool audit_has(const char *text, const char *part) {
   size_t n = strlen(part), length = strlen(text);
   for (size_t i = 0; i + n <= length; i++)
     if (memcmp(text + i, part, n) == 0) return true;
@@ -25,7 +25,7 @@ static bool is_toolkit(const char *file) {
       "sm_30_intrinsics", "sm_32_intrinsics", "device_functions", "math_functions", "vector_functions",
       "device_atomic"};
   for (size_t i = 0; i < SOL_COUNT(marks); i++)
-    if (has(file, marks[i])) return true;
+    if (audit_has(file, marks[i])) return true;
   return false;
 }
 
@@ -250,6 +250,8 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->machine_likeness = likeness_of(in->code, to);
   to->size = (uint8_t)sol_emu_size(in);
   take_address(in, to);
+  if (to->pattern.swaps && !audit_tries_again(f, from->inst, arena))
+    to->pattern.swaps = to->pattern.swapped = to->pattern.held = 0;
   if (to->unit == SOL_EMU_CLASS_TENSOR) to->flops = tensor_flops(in->code);
   return true;
 }

@@ -125,7 +125,7 @@ static void add_global(const MachineModel *m, const AuditInst *in, const AuditWa
   else if (!in->bulk)
     w->l2_requests += (double)c->l2_requests * scale, w->l2_scattered += (double)c->l2_requests * scattered;
   w->dram_read += (double)c->dram_read * scale;
-  w->dram_scattered += (double)c->dram_read * scattered;
+  w->dram_scattered += (double)(c->dram_read + c->dram_write) * scattered;
   w->dram_write += (double)c->dram_write * scale;
   if (!in->is_load || in->by_machine) return;
   double times = (double)c->requests * waits->per_load * scale;
@@ -168,8 +168,9 @@ double audit_shared_waits(const MachineModel *m, const AuditInst *in) {
 static void add_swaps(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
   double times = (double)in->counts.shared_requests, rounds = (double)in->pattern.same;
   if (times <= 0) return;
-  double swaps = rounds * (rounds / times + 1) / 2; // 1 + 2 + ... + lanes
-  w->shared_wavefronts += sol_larger(swaps - (double)in->counts.wavefronts, 0) * scale;
+  double swaps = rounds * (rounds / times + 1) / 2, // 1 + 2 + ... + lanes
+      passes = sol_larger(swaps, (double)in->counts.wavefronts * m->shared_swap_passes);
+  w->shared_wavefronts += sol_larger(passes - (double)in->counts.wavefronts, 0) * scale;
   if (!in->by_machine) return;
   double more = sol_larger(rounds - times, 0);
   w->shared_waits += swap_waits(m, more) * scale;
@@ -182,20 +183,25 @@ static void add_constants(const MachineModel *m, const AuditInst *in, double sca
   double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
   SolFigure shared = m->device->smem_latency;
   double loaded = in->by_machine && requests > 0 ? sol_smaller(in->executed.constants / requests, 1) : 1;
-  double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks;
-  w->constant_turns += sol_larger(sol_larger(turns, lines), m->constant_least * requests) * loaded * scale;
+  double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks,
+         words = sol_larger(turns, m->constant_least * requests) * loaded;
+  w->constant_turns += sol_larger(words, lines) * scale; // uniform loads have to wait for their line, too
   if (!in->by_machine && sol_known(shared) && turns > requests)
     w->shared_waits +=
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
 }
 
-// printf, malloc and free: a warp waits for each call, and all calls of the launch take turns, as atomics on one word do.
+// printf, malloc and free: a warp waits for each call, and all calls of the launch take turns, as atomics on one word do. A warp's first
+// call takes longer; if there are no more calls than warps, each is one.
 static void add_calls(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
   double calls = (double)in->counts.executions, lanes = (double)in->counts.lanes;
   double wait = in->prints ? calls * m->print_clocks
                            : calls * m->heap_clocks + sol_larger(lanes - calls, 0) * m->heap_lane_clocks,
          turns = in->prints ? calls * m->print_turn_clocks
                             : calls * m->heap_turn_clocks + lanes * m->heap_turn_lane_clocks;
+  double first = in->prints ? 0 : sol_smaller(calls * scale, w->blocks * w->warps_per_block);
+  w->atomic_clocks +=
+      first * (in->text && audit_has(in->text, "free") ? m->heap_last_clocks : m->heap_first_clocks);
   w->load_wait_clocks += wait * scale;
   w->atomic_clocks += turns * scale;
 }
@@ -257,12 +263,28 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
 }
 
+// Whether the packets of an atomic have several lanes: 0 to 1.
+static double several_lanes(const AuditInst *in) {
+  double sectors = (double)(in->counts.l2_hits + in->counts.l2_misses), lanes = (double)in->counts.atomics;
+  return sectors > 0 ? sol_smaller(sol_larger(lanes / sectors - 1, 0), 1) : 0;
+}
+
+// And whether those are at several words of the sector: where all are at one word they are served one by one anyway.
+static double several_words(const AuditInst *in) {
+  double lanes = (double)in->counts.atomics, same = (double)in->pattern.same;
+  return lanes > 0 ? several_lanes(in) * (1 - same / lanes) : 0;
+}
+
 double audit_atomic_clocks(const MachineModel *m, const AuditInst *in) {
-  bool wide = in->width == 8, heavy = wide && in->real;
+  bool wide = in->width == 8, heavy = wide && in->real, swaps = in->text && audit_has(in->text, ".cas.");
   double real = wide ? m->atomic_double_clocks : m->atomic_real_clocks,
          lanes = (double)in->pattern.queue_lanes * (in->real ? real : m->atomic_int_clocks),
-         packets = (double)in->pattern.queue_packets * (heavy ? m->atomic_double_packet : m->atomic_packet);
-  return sol_larger(lanes, packets);
+         several = several_lanes(in),
+         packet = heavy   ? m->atomic_packet + (m->atomic_double_packet - m->atomic_packet) * several
+                  : swaps ? m->atomic_packet * (1 + (m->atomic_swap_packet - 1) * several)
+                          : m->atomic_packet;
+  return sol_larger(lanes * (swaps ? 1 + (m->atomic_swap_packet - 1) * several_words(in) : 1),
+                    (double)in->pattern.queue_packets * packet);
 }
 
 // Of an allocation: the bytes of it that the launch reads.
@@ -287,8 +309,9 @@ static double guard_clocks(const MachineModel *m, const AuditInst *swap, const A
                            double bytes) {
   double part = bytes > m->atomic_bytes ? m->atomic_bytes / bytes : 1;
   if (read->pattern.uniform >= read->pattern.seen) return (double)read->counts.lanes * m->atomic_int_clocks;
-  double packets = sol_larger((double)read->counts.sectors, (double)read->counts.lanes / 8);
-  return packets * (swap->width == 8 ? m->atomic_double_packet : m->atomic_packet) * part;
+  double packets = sol_larger((double)read->counts.sectors, (double)read->counts.lanes / 8),
+         clocks = packets * (swap->width == 8 ? m->atomic_double_packet : m->atomic_packet);
+  return sol_larger(clocks, (double)read->counts.lanes * m->atomic_word_clocks) * part;
 }
 
 double audit_guard_lanes(const MachineModel *m, const AuditLaunch *l, const AuditInst *swap, double *clocks) {

@@ -123,12 +123,16 @@ typedef struct SolEmuMachine {
   // In latencies of a load: from a store until a polling load finds it, beyond that load; more that a block waits at a barrier of many
   // blocks (an atomic counter that all poll) than at one of two, and for each of the blocks: 0
   double hand_waits, meet_waits, meet_block_waits;
+  uint32_t hand_near_clocks,
+      hand_near_warp_clocks; // the same of a store to shared memory, in clocks, with that load, and for each warp: 0
   uint32_t constant_bytes; // constant cache of an SM, at most 4096; 0: none is modelled
   uint32_t
       near_in_flight; // loads from shared or local memory that a warp has in flight before it waits; at most 16: 1
   uint32_t
       guard_loads; // instructions that the compiler predicates a branch over, with a global load among them: 0
   uint32_t guard_plain;  // and without: 0
+  uint32_t unroll_times; // by which the compiler unrolls a loop that counts: 0, as 1: not at all
+  uint32_t unroll_size;  // instructions of such a loop, at most; loads count twice: 0
   uint32_t atomic_bytes; // for SolEmuPattern.queue_...: bytes on which atomics are serialised: 32
   uint32_t l2_slices;    // the same: parts of L2 that serve atomics at the same time: 1024
 } SolEmuMachine;

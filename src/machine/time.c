@@ -271,12 +271,17 @@ static double end_seconds(const Spread *m, const MachineWork *w) {
   return w->blocks <= sol_larger(w->blocks_per_sm, 1) * m->sms ? w->atomic_end_clocks / m->clock : 0;
 }
 
+// Of launches alike the later ones may find nothing left to swap.
+static double launches_of_swaps(const MachineWork *w) {
+  return w->swap_launches > 0 ? w->swap_launches : w->launches;
+}
+
 // Of `lanes` that wait for a word, swaps that they try behind a test. Who comes to the test one after another sets as many
 // records as there are swaps: the logarithm of how many have something better than the word had at first, give or take
 // its root. So no more than that many try. Who comes after the first has changed it, `late` of them, has something better every
 // other time.
 static double guarded_tries(const MachineModel *c, const MachineWork *w, double lanes, double late) {
-  double records = w->swaps / w->launches, better = 1;
+  double records = w->swaps / launches_of_swaps(w), better = 1;
   for (double i = 0; i < records + 2 * __builtin_sqrt(records) && better < lanes; i++) better *= 2.718;
   return c->guarded_tries * sol_smaller(better, lanes) * (1 - late / 2);
 }
@@ -286,19 +291,28 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double busy, d
   const MachineModel *c = m->model;
   if (w->swaps <= 0) return 0;
   double slots = sol_larger(w->blocks_per_sm, 1) * m->sms, blocks = sol_smaller(w->blocks, slots),
-         words = sol_larger(w->swap_lanes / w->swaps, 1), lanes = blocks * w->warps_per_block * 32 / words;
+         words = sol_larger(w->swap_lanes / w->swaps, 1),
+         active = w->swap_active > 0 && !(w->swap_guarded > 0) ? w->swap_active / w->swap_lanes : 32,
+         lanes = blocks * w->warps_per_block * active / words;
   double turn = sol_larger(c->swap_turn_clocks, w->swap_sectors / w->swaps / c->l2_atomic_rate / m->sms);
-  double swaps = w->swaps / w->launches, few = c->swap_clocks / turn, most = sol_smaller(swaps, lanes);
+  double swaps = w->swaps / launches_of_swaps(w), few = c->swap_clocks / turn,
+         most = sol_smaller(swaps, lanes);
   double clocks = swaps * c->swap_clocks;
-  if (most > few && clocks * w->launches / m->clock > others)
+  if (most > few && clocks / m->clock > others / w->launches)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
+  // Tries of other words in the same slice of L2 come between, of each lane half as many as succeed at its word; those that fail are
+  // served faster than other atomics on one word.
+  double tries = w->swap_words > 0 ? w->swap_lanes / w->swap_words / 2 : 0,
+         slice = w->swap_queue / launches_of_swaps(w) * tries * c->swap_turn_clocks / c->atomic_int_clocks;
+  if (clocks / m->clock > others / w->launches || tries > 1) clocks = sol_larger(clocks, slice);
   if (w->swap_guarded > 0) {
     double wave = busy * m->clock / w->launches / m->waves,
            early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
-    clocks += guarded_tries(c, w, sol_smaller(lanes, w->swap_guarded / w->launches / words), 1 - early) *
-              words * w->swap_guard_clocks / w->swap_guarded;
+    clocks +=
+        guarded_tries(c, w, sol_smaller(lanes, w->swap_guarded / launches_of_swaps(w) / words), 1 - early) *
+        words * w->swap_guard_clocks / w->swap_guarded;
   }
-  return sol_larger(clocks * w->launches, w->held_clocks) / m->clock;
+  return sol_larger(clocks * launches_of_swaps(w), w->held_clocks) / m->clock;
 }
 
 static double page_seconds(const MachineModel *m, const MachineWork *w) {

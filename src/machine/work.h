@@ -29,8 +29,12 @@
   X(atomic_clocks)     /* of L2, for the serialised atomics on its busiest 512 bytes */                      \
   X(atomic_end_clocks) /* of those: by atomics that each warp executes once, so at the end of its work */    \
   X(swaps)             /* compare-and-swaps that changed the word which most of them changed */              \
+  X(swap_launches)     /* launches with any */                                                               \
   X(swap_lanes)        /* those of all words */                                                              \
   X(swap_sectors)      /* their sectors */                                                                   \
+  X(swap_active)       /* their sum, each times the lanes of a warp that try at the same time; 0: 32 */      \
+  X(swap_words)        /* those words */                                                                     \
+  X(swap_queue)        /* clocks of the busiest slice of L2 for them */                                      \
   X(swap_guarded)      /* lanes that read such a word, and swapped only what was better than it */           \
   X(swap_guard_clocks) /* of L2, if each of those swapped once */                                            \
   X(held_clocks)       /* for which such a word was a lock that somebody had */                              \

@@ -143,6 +143,8 @@ static bool parse_inst(Parser *p) {
   PtxInst *to = sol_ptx_vec_add(&p->insts, sizeof *to);
   if (!to) return sol_ptx_fail_memory(p);
   *to = inst;
+  to->rolled = p->rolled;
+  p->rolled = false;
   return true;
 }
 

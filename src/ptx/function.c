@@ -79,6 +79,10 @@ static bool parse_three(Parser *p, uint32_t out[3], const char *what) {
 bool sol_ptx_parse_pragma(Parser *p) {
   do {
     if (p->lex.token.kind != TOKEN_STRING) return sol_ptx_fail_expected(p, "a string");
+    static const char rolled[] = "nounroll";
+    if (p->lex.token.length == sizeof rolled - 1 &&
+        memcmp(p->lex.text + p->lex.token.at, rolled, sizeof rolled - 1) == 0)
+      p->rolled = true;
     sol_ptx_next(&p->lex);
   } while (sol_ptx_take(p, ','));
   return sol_ptx_expect(p, ';');

@@ -177,6 +177,7 @@ typedef struct Parser {
   uint64_t param_top, param_max, local_top;
   uint32_t local_align;
   uint32_t loc;
+  bool rolled; // the next instruction's
 } Parser;
 
 // Notes a failure at a byte of the text, and returns false. Only the first one counts.

@@ -183,6 +183,7 @@ typedef struct PtxInst {
   bool guard_not;      // @!p
   bool leader;         // first of a basic block
   bool diverges;       // a guarded bra or a brx: lanes may diverge here
+  bool rolled;         // .pragma "nounroll" stands before it: of the loop that begins here
   uint32_t guard;      // predicate register; PTX_NONE: always executes
   uint32_t reconverge; // bra, brx: instruction where all live lanes reconverge; inst_count: at the end
   uint32_t prototype;  // indirect call: PtxFunction.prototypes; PTX_NONE

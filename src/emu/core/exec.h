@@ -166,9 +166,9 @@ struct EmuWarp {
   uint32_t carry;           // the CC register's CF, a bit per lane
   uint32_t cluster_arrived; // lanes that have arrived at the cluster's barrier in this phase
   uint8_t *consts;          // EMU_BANK_WARP
-  // Watched: the word that its last compare-and-swap changed, 0 once it has written it again; when, by its path; where it is.
+  // Watched: the word that its last compare-and-swap changed, 0 once it has written it again; when, by its path; where it is; lanes that took one at the same time.
   uint64_t lock, locked;
-  uint32_t lock_site;
+  uint32_t lock_site, lock_lanes;
   uint64_t timed; // of an observed launch: reads of clocks so far
   // Groups committed so far: of cp.async and of bulk copies, by lane; of wgmma.
   uint32_t copy_groups[EMU_LANES], bulk_groups[EMU_LANES], wgmma_groups;

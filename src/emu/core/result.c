@@ -111,7 +111,10 @@ void emu_result_add(EmuRun *run) {
     }
   if (run->observing) emu_path_sum(run, &r->chain), r->balance = emu_balance(run), emu_trace_result(run);
   uint64_t units = 0;
-  for (uint32_t k = 0; k < run->worker_count; k++) units += emu_worker(&run->workers[k])->units_done;
+  for (uint32_t k = 0; k < run->worker_count; k++) {
+    units += emu_worker(&run->workers[k])->units_done;
+    r->flight.waits += (double)emu_worker(&run->workers[k])->idles;
+  }
   r->blocks += units * run->cluster_size;
   r->threads += units * run->cluster_size * run->threads;
   r->blocks_in_grid += run->units_in_grid * run->cluster_size;

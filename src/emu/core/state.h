@@ -388,6 +388,7 @@ typedef struct EmuWorker { // EmuCtx.more
   uint64_t effort, turn_effort; // emu_spend: since the clock was last read; in this time slice
   uint64_t units_done;
   uint64_t changes; // atomics, mbarriers and barriers that changed state visible to other warps
+  uint64_t idles;   // observed: polls in vain that were executed, without what needs their value
   uint32_t turns;   // time slices of warps since the clock was last read
   bool progress;
   _Alignas(64) int32_t on[EMU_LANES];

@@ -319,14 +319,30 @@ static bool walk_line(Block *b, uint32_t n, uint32_t end, uint64_t *pending, uin
   return changed;
 }
 
+static uint32_t end_of_line(const Block *b, uint32_t n) {
+  uint32_t end = n + 1;
+  while (end < b->fn->block_count && b->guarded[end] != EMU_BLOCK_OWN) end++;
+  return end;
+}
+
 static bool walk_lines(Block *b, uint64_t *pending, uint64_t *out, uint32_t words) {
   bool changed = false;
   for (uint32_t n = 0, end; n < b->fn->block_count; n = end) {
-    end = n + 1;
-    while (end < b->fn->block_count && b->guarded[end] != EMU_BLOCK_OWN) end++;
+    end = end_of_line(b, n);
     changed = walk_line(b, n, end, pending, out, words) || changed;
   }
   return changed;
+}
+
+// Iterations that ptxas unrolled wait together.
+static void join_unrolled(const SolEmuMachine *m, const Block *b, uint64_t *room) {
+  for (uint32_t n = 0, end; n < b->fn->block_count; n = end) {
+    end = end_of_line(b, n);
+    if (!emu_is_unrolled(m, b->fn, n, end, room)) continue;
+    const PtxBlock *last = &b->fn->blocks[end - 1];
+    for (uint32_t at = b->fn->blocks[n].first; at < last->first + last->count; at++)
+      if (b->waits[at] == 1) b->waits[at] = (uint8_t)m->unroll_times;
+  }
 }
 
 static void use_operand(const PtxOperand *o, uint64_t *used) {
@@ -386,6 +402,7 @@ bool emu_flight_find(const SolEmuMachine *m, const PtxFunction *fn, uint8_t *loa
              .guarded = guarded};
   bool changed = true;
   for (int pass = 0; changed && pass < PASSES; pass++) changed = walk_lines(&b, pending, out, words);
+  join_unrolled(m, &b, out);
   sol_heap_free(pending);
   return true;
 }

@@ -146,7 +146,7 @@ static void release(EmuCtx *x, uint64_t at) {
   EmuWarp *w = x->warp;
   if (!w->lock || at != w->lock) return;
   uint64_t now = emu_path_weight(x->block, &x->block->paths[w->index]);
-  emu_worker(x)->sites[w->lock_site].sum.held += (now - w->locked) / EMU_WAIT;
+  emu_worker(x)->sites[w->lock_site].sum.held += (now - w->locked) / EMU_WAIT * w->lock_lanes;
   w->lock = 0;
 }
 
@@ -154,6 +154,18 @@ static uint32_t bin_of(uint64_t number) {
   return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
 _Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
+
+// The bin of memory that atomics are serialised on, by the slice of L2 that has it: two neighbours are in different slices, otherwise it is
+// as chance has it.
+static uint32_t slice_bin(uint64_t number, uint32_t slices) {
+  enum { NEIGHBOURS = 2 };
+  uint64_t group = number / NEIGHBOURS, mixed = (group ^ group >> 7) * UINT64_C(0xff51afd7ed558ccd);
+  mixed = (mixed ^ mixed >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+  mixed ^= mixed >> 29;
+  uint32_t slice = (uint32_t)((mixed + number % NEIGHBOURS * (slices / NEIGHBOURS)) % slices);
+  return slices < EMU_BINS ? slice + (uint32_t)(mixed >> 40) % (EMU_BINS / slices) * slices
+                           : slice % EMU_BINS;
+}
 
 static bool make_bins(EmuSite *g) {
   if (g->bins) return true;
@@ -175,8 +187,8 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   add_execution(g, &g->now, first, shared);
   add_step(x, g, first, s->mask);
-  if (emu_waited(x->launch) && op == SOL_MEM_STORE && !shared)
-    emu_path_wrote(x, s->mask, first, s->delta, NULL, false);
+  if (emu_waited(x->launch) && op == SOL_MEM_STORE)
+    emu_path_wrote(x, i, s->mask, first, s->delta, NULL, false);
   if (op == SOL_MEM_STORE && !shared)
     for (uint32_t left = x->warp->lock ? s->mask : 0; left; left &= left - 1)
       release(x, first + (uint64_t)(int64_t)s->delta[emu_first(left)]);
@@ -198,8 +210,9 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   EmuSite *g = site_of(x, i);
   uint32_t global = acc->mask & ~(acc->shared | acc->local), mask = global ? global : acc->shared;
   if (global) emu_touch_any(x, &w->coalesced, op);
-  if (emu_waited(x->launch) && global && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
-    emu_path_wrote(x, global, 0, NULL, acc->addr, op == SOL_MEM_ATOMIC);
+  uint32_t seen = i->space == PTX_SPACE_SHARED ? acc->shared : global; // by whoever polls there
+  if (emu_waited(x->launch) && seen && (op == SOL_MEM_STORE || op == SOL_MEM_ATOMIC))
+    emu_path_wrote(x, i, seen, 0, NULL, acc->addr, op == SOL_MEM_ATOMIC);
   if (x->warp->lock && global && (op == SOL_MEM_STORE || (op == SOL_MEM_ATOMIC && i->fn != PTX_FN_CAS)))
     for (uint32_t left = global; left; left &= left - 1) release(x, acc->addr[emu_first(left)]);
   if (!g) return;
@@ -286,7 +299,7 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
     for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] / SOL_LINE_BYTES == line) << l;
     here &= left;
     left &= ~here;
-    EmuBin *bin = &g->bins[bin_of(line * SOL_LINE_BYTES / m->atomic_bytes)];
+    EmuBin *bin = &g->bins[slice_bin(line * SOL_LINE_BYTES / m->atomic_bytes, m->l2_slices)];
     uint32_t together = most_at_one_address(acc, here);
     bin->queue_lanes += together > 1 ? together : 0;
     bin->queue_packets += packets_of_line(acc, here);
@@ -299,6 +312,7 @@ void emu_observe_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32
     x->warp->lock = acc->addr[emu_first(lanes)];
     x->warp->locked = emu_path_weight(x->block, &x->block->paths[x->warp->index]);
     x->warp->lock_site = x->launch->statics->site[i->index];
+    x->warp->lock_lanes = emu_popc(lanes);
   }
   if (g) g->sum.swapped += emu_popc(lanes);
   for (; g && lanes; lanes &= lanes - 1) emu_tally_add(&g->swaps, (int64_t)acc->addr[emu_first(lanes)]);

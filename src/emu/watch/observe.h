@@ -72,8 +72,8 @@ typedef struct EmuWaited EmuWaited;
 static inline EmuWaited *emu_waited(EmuRun *run) {
   return __atomic_load_n(&run->waited, __ATOMIC_ACQUIRE);
 }
-void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr,
-                    bool atomic);
+void emu_path_wrote(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t first, const int32_t *delta,
+                    const uint64_t *addr, bool atomic);
 void emu_waited_free(EmuRun *run);
 
 // ---- static analysis of a program ----
@@ -92,5 +92,9 @@ typedef enum EmuGuarded {
 } EmuGuarded;
 void emu_guarded_find(const SolEmuMachine *m, const PtxFunction *fn,
                       uint8_t *of_block); // EmuGuarded, by block
+// unrolled.c: whether merged blocks [n, end) are a loop that ptxas unrolls, and whose loads it then has in flight together.
+// carried: room for a set of registers.
+bool emu_is_unrolled(const SolEmuMachine *m, const PtxFunction *fn, uint32_t n, uint32_t end,
+                     uint64_t *carried);
 
 #endif

@@ -49,6 +49,18 @@ static bool is_far(const EmuInst *i) {
   return i->space == PTX_SPACE_GLOBAL || i->space == PTX_SPACE_GENERIC;
 }
 
+// Shared memory is listed by its block, beyond all addresses of global memory.
+static bool is_near(const EmuInst *i) {
+  return i->space == PTX_SPACE_SHARED;
+}
+static uint64_t near_key(const EmuCtx *x, uint64_t address) {
+  return UINT64_C(1) << 63 | x->block->id << 20 | (address & 0xfffff);
+}
+static uint64_t key_of(const EmuCtx *x, const EmuInst *i, int lane) {
+  uint64_t address = address_of(x, i, lane);
+  return is_near(i) ? near_key(x, address) : address;
+}
+
 void emu_path_polls(EmuCtx *x) {
   *first_poll(x) = *own_path(x);
 }
@@ -71,13 +83,13 @@ static Entry *put(EmuWaited *w, uint64_t address) {
 // Polls but the first took no time of their own.
 void emu_path_idles(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
-  if (!own_path(x)->idle) *own_path(x) = *first_poll(x);
+  if (!own_path(x)->idle) *own_path(x) = *first_poll(x), emu_worker(x)->idles++;
   own_path(x)->idle = 1;
-  if (!is_far(i)) return;
+  if (!is_far(i) && !is_near(i)) return;
   sol_spin_lock(&run->lock);
   EmuWaited *w = open_list(run);
   for (uint32_t left = w ? mask : 0; left; left &= left - 1)
-    put(w, address_of(x, i, emu_first(left)))->expected = true;
+    put(w, key_of(x, i, emu_first(left)))->expected = true;
   sol_spin_unlock(&run->lock);
 }
 
@@ -94,7 +106,11 @@ static uint64_t later_by(const SolEmuMachine *m, const Entry *e) {
 // The path of who wrote, where it is longer; what the warp itself has in flight stays. `waits`: for a load of its own.
 static void take_over(EmuCtx *x, const Entry *e, uint64_t waits) {
   EmuPath *own = own_path(x), was = *own, later = e->path;
-  later.far_waits += waits + later_by(&x->launch->emu->machine, e);
+  const SolEmuMachine *m = &x->launch->emu->machine;
+  if (e->address >> 63)
+    later.sleeps += m->hand_near_clocks + (uint64_t)m->hand_near_warp_clocks * x->block->warp_count;
+  else
+    later.far_waits += waits + later_by(m, e);
   if (emu_path_weight(x->block, &later) <= emu_path_weight(x->block, own)) return;
   *own = later;
   own->pending = was.pending;
@@ -104,11 +120,11 @@ static void take_over(EmuCtx *x, const Entry *e, uint64_t waits) {
 
 void emu_path_wakes(EmuCtx *x, const EmuInst *i, uint32_t mask) {
   EmuRun *run = x->launch;
-  if (!is_far(i) || !emu_waited(run)) return;
+  if ((!is_far(i) && !is_near(i)) || !emu_waited(run)) return;
   sol_spin_lock(&run->lock);
   for (uint32_t left = mask; left; left &= left - 1) {
-    const Entry *e = entry_of(run->waited, address_of(x, i, emu_first(left)));
-    if (e->address) take_over(x, e, EMU_WAIT);
+    const Entry *e = entry_of(run->waited, key_of(x, i, emu_first(left)));
+    if (e->address) take_over(x, e, own_path(x)->pending ? 0 : EMU_WAIT); // its value is waited for, else
   }
   sol_spin_unlock(&run->lock);
 }
@@ -132,13 +148,14 @@ void emu_path_goes_on(EmuCtx *x) {
   own_path(x)->idle = 0;
 }
 
-void emu_path_wrote(EmuCtx *x, uint32_t mask, uint64_t first, const int32_t *delta, const uint64_t *addr,
-                    bool atomic) {
+void emu_path_wrote(EmuCtx *x, const EmuInst *i, uint32_t mask, uint64_t first, const int32_t *delta,
+                    const uint64_t *addr, bool atomic) {
   EmuRun *run = x->launch;
   sol_spin_lock(&run->lock);
   for (uint32_t left = mask; left; left &= left - 1) {
     int l = emu_first(left);
-    Entry *e = entry_of(run->waited, addr ? addr[l] : first + (uint64_t)(int64_t)delta[l]);
+    uint64_t address = addr ? addr[l] : first + (uint64_t)(int64_t)delta[l];
+    Entry *e = entry_of(run->waited, is_near(i) ? near_key(x, address) : address);
     if (!e->address || (!e->expected && !run->takes)) continue;
     e->expected = false;
     e->written = true;
