@@ -77,10 +77,6 @@ template <bool most, class W> INLINE uint64_t row_all(W &w, uint64_t v) {
   return join(lane < w.h.blocks ? remote_word(&w.shared->block[t], lane) : 0);
 }
 
-template <int kind> INLINE uint32_t element_bits(const Vec &v, int i) {
-  return kind == KIND_FP32 ? v.u[i] : v.u[i / 2] >> i % 2 * 16 & 0xffff;
-}
-
 // The largest element of a chunk that is not NaN.
 template <int kind> INLINE uint32_t chunk_word(const Vec &v) {
   return larger_word<kind, 0>(larger_word<kind, 0>(v.u[0], v.u[1]), larger_word<kind, 0>(v.u[2], v.u[3]));

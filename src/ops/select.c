@@ -37,7 +37,7 @@ void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k
   enum { SHORT = 128, LONG = 1024, LONGEST = 8192, MANY = 8, MORE = 16, FEW = 64, LEAST = 512 };
   int64_t chunks = ops_ceil_div(n, 16 / in), of_sm = rows / ctx->sms;
   int64_t longest = of_sm >= MORE ? LONGEST : of_sm >= MANY ? LONG : SHORT;
-  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= longest);
+  bool is_short = k <= FEW && chunks <= longest;
   l->kernel = is_short ? in == 4 : 2 + (in == 4 ? 2 : n > 1 << 16); // 2^16 elements are LONGEST chunks
   plan(ctx, rows, is_short, is_short && chunks > LONG, blocks_of(ctx, rows, chunks, LEAST), l);
 }
@@ -129,7 +129,6 @@ uint64_t select_order(float value, bool nan_first, int64_t column) {
 
 uint64_t select_weight_of(const SelectRow *r, float value) {
   bool bf16 = r->dtype == SOL_BF16, fp32 = r->dtype == SOL_FP32;
-  if (r->part && !select_left(value, r->top, r->depth, r->part, fp32, bf16)) return 0;
   if (r->per == 0) return 1;
   if (r->hulls && !fp32) return select_coarse(value, r->top, select_steps(r->per, bf16), bf16);
   float place = select_place_of(value, r->top, r->per);
