@@ -3,26 +3,12 @@
 #define SOL_KERNELS_SELECT_SHORT_CUH
 
 #include "coarse.cuh"
-#include "rounds.cuh"
+#include "cut.cuh"
 #include "weigh.cuh"
 
 template <int kind, int rounds_> struct Short : Rounds<kind == KIND_FP32 ? 4 : 2, rounds_> {
   SelectScale scale;
 };
-
-INLINE uint32_t row_mask(int lanes) { // lanes of this one's row
-  uint32_t own = lanes == 32 ? ~0u : (1u << lanes) - 1;
-  return own << (threadIdx.x & 31 & -lanes);
-}
-template <class T> INLINE T row_before(int lanes, int lane, T v) { // the sum of the lanes before this one
-  T upto = v;
-#pragma unroll 1
-  for (int o = 1; o < lanes; o *= 2) {
-    T other = __shfl_up_sync(~0u, upto, o);
-    if (lane >= o) upto += other;
-  }
-  return upto - v;
-}
 
 // ---- The row
 
@@ -30,7 +16,7 @@ template <int kind, int rounds> INLINE float top_of(const Short<kind, rounds> &s
   uint32_t word = ~0u;
 #pragma unroll
   for (int r = 0; r < rounds; r++)
-    if (r < s.used) word = larger_word<kind, 0>(word, chunk_word<kind>(s.v[r]));
+    if (r < s.used) word = larger_word<kind, 0>(word, chunk_word<kind, 0>(s.v[r]));
   float top = word_top<kind>(word);
 #pragma unroll 1
   for (int o = s.lanes / 2; o; o >>= 1) top = fmaxf(top, __shfl_xor_sync(~0u, top, o));
@@ -137,11 +123,6 @@ template <int per> INLINE int find_element(const uint32_t *weight, uint32_t *res
   }
   *rest -= before;
   return at;
-}
-template <int kind> INLINE uint32_t bits_at(const Vec &v, int i) {
-  int word = kind == KIND_FP32 ? i : i / 2;
-  uint32_t bits = word & 2 ? word & 1 ? v.u[3] : v.u[2] : word & 1 ? v.u[1] : v.u[0];
-  return kind == KIND_FP32 ? bits : i % 2 ? bits >> 16 : bits & 0xffff;
 }
 template <int kind> INLINE float value_at(const Vec &v, int i) { return value_of_bits<kind>(bits_at<kind>(v, i)); }
 

@@ -8,6 +8,7 @@
 #ifndef SOL_KERNELS_SELECT_WEIGH_CUH
 #define SOL_KERNELS_SELECT_WEIGH_CUH
 
+#include "cut.cuh"
 #include "draw.cuh"
 
 // A histogram of distances below the largest (steps_of), level by level: bins of 2^first steps, then 2^bits times finer ones
@@ -77,16 +78,6 @@ template <bool most, class W> INLINE uint64_t row_all(W &w, uint64_t v) {
   return join(lane < w.h.blocks ? remote_word(&w.shared->block[t], lane) : 0);
 }
 
-// The largest element of a chunk that is not NaN.
-template <int kind> INLINE uint32_t chunk_word(const Vec &v) {
-  return larger_word<kind, 0>(larger_word<kind, 0>(v.u[0], v.u[1]), larger_word<kind, 0>(v.u[2], v.u[3]));
-}
-template <int kind> INLINE float word_top(uint32_t word) {
-  if (kind == KIND_FP32) return __uint_as_float(word);
-  float2 two = widen2(word, kind);
-  return fmaxf(two.x, two.y);
-}
-
 template <int kind, bool alone> INLINE float place_of_value(const Weigher<kind, alone> &w, float x) {
   SelectScale s = w.scale;
   if (kind != KIND_FP32) s.shift = 0;
@@ -134,12 +125,12 @@ template <int kind, bool alone> INLINE uint32_t top_key(Weigher<kind, alone> &w)
 #pragma unroll 4
   for (int k = 0; k < w.h.kept; k++) {
     v.v = w.h.mine[32 * k];
-    word = larger_word<kind, 0>(word, chunk_word<kind>(v));
+    word = larger_word<kind, 0>(word, chunk_word<kind, 0>(v));
   }
 #pragma unroll 4
   for (int k = w.h.kept; k < w.h.count; k++) {
     v.v = held_vector(w.h, k);
-    word = larger_word<kind, 0>(word, chunk_word<kind>(v));
+    word = larger_word<kind, 0>(word, chunk_word<kind, 0>(v));
   }
   auto raise = [&](uint32_t bits) {
     uint32_t it = key_of_bits<kind>(bits);
@@ -171,7 +162,7 @@ template <int kind, bool alone, class Each> INLINE void each_above(const Weigher
   for (int k = 0; k < w.h.count; k++) {
     Vec v;
     v.v = held_vector(w.h, k);
-    if (word_top<kind>(chunk_word<kind>(v)) >= w.floor) each_in_chunk(w, v, k, each);
+    if (word_top<kind>(chunk_word<kind, 0>(v)) >= w.floor) each_in_chunk(w, v, k, each);
   }
   each(w.front, w.front_at), each(w.back, w.back_at);
 }
@@ -212,7 +203,7 @@ INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int c
   const int per = w.per;
   uint32_t sum = 0;
   float f[8], above = cut.value;
-  if (word_top<kind>(chunk_word<kind>(v)) < w.floor) return 0;
+  if (word_top<kind>(chunk_word<kind, 0>(v)) < w.floor) return 0;
   if (what && column <= cut.column) {
     above = right_below(cut.value);
     if (column + per - 1 > cut.column) // the one chunk that has elements on both sides

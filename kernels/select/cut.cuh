@@ -1,0 +1,154 @@
+// The k largest elements of a short row, which is in registers (rounds.cuh), as a list in shared memory in order of the columns.
+//
+// The k-th largest is searched by halving: each turn counts the elements above a value, two at a time, and the search is over as soon as these are k.
+// `nan`: NaN are the largest of all, and what is beside the row is -infinity; otherwise NaN and -infinity are not listed, and what is beside the row is NaN.
+#ifndef SOL_KERNELS_SELECT_CUT_CUH
+#define SOL_KERNELS_SELECT_CUT_CUH
+
+#include "key.cuh"
+#include "rounds.cuh"
+
+INLINE uint32_t row_mask(int lanes) { // lanes of this one's row
+  uint32_t own = lanes == 32 ? ~0u : (1u << lanes) - 1;
+  return own << (threadIdx.x & 31 & -lanes);
+}
+template <class T> INLINE T row_before(int lanes, int lane, T v) { // the sum of the lanes before this one
+  T upto = v;
+#pragma unroll 1
+  for (int o = 1; o < lanes; o *= 2) {
+    T other = __shfl_up_sync(~0u, upto, o);
+    if (lane >= o) upto += other;
+  }
+  return upto - v;
+}
+
+// Element i of a chunk, where i is known at run time.
+template <int kind> INLINE uint32_t bits_at(const Vec &v, int i) {
+  int word = kind == KIND_FP32 ? i : i / 2;
+  uint32_t bits = word & 2 ? word & 1 ? v.u[3] : v.u[2] : word & 1 ? v.u[1] : v.u[0];
+  return kind == KIND_FP32 ? bits : i % 2 ? bits >> 16 : bits & 0xffff;
+}
+
+// The largest element of a chunk; of a word.
+template <int kind, int nan> INLINE uint32_t chunk_word(const Vec &v) {
+  return larger_word<kind, nan>(larger_word<kind, nan>(v.u[0], v.u[1]), larger_word<kind, nan>(v.u[2], v.u[3]));
+}
+template <int kind> INLINE float word_top(uint32_t word) {
+  if (kind == KIND_FP32) return __uint_as_float(word);
+  float2 two = widen2(word, kind);
+  return fmaxf(two.x, two.y);
+}
+
+// ---- The search
+
+template <int kind> INLINE uint32_t key_of_value(float value) { // rounded, and no infinity of what is not one
+  if (kind == KIND_FP16) value = fminf(fmaxf(value, -65504.0f), 65504.0f);
+  return key_of_bits<kind>(kind == KIND_FP32 ? __float_as_uint(value) : narrow_one(value, kind));
+}
+template <int kind> INLINE float value_of_key(uint32_t key) { return value_of_bits<kind>(bits_of_key<kind>(key)); }
+
+// How many elements of the row are above that of a key.
+template <int kind, int nan, class S> INLINE uint32_t count_above_key(const S &s, uint32_t key) {
+  const uint32_t word = word_below<kind, nan>(key + 1);
+  uint32_t all = 0;
+#pragma unroll
+  for (int r = 0; r < S::rounds; r++)
+    if (r < s.used)
+#pragma unroll
+      for (int j = 0; j < 4; j++) all += mask_above<kind, nan>(s.v[r].u[j], word);
+  uint32_t count = count_masks<kind>(all);
+#pragma unroll 1
+  for (int o = s.lanes / 2; o; o >>= 1) count += __shfl_xor_sync(~0u, count, o);
+  return count;
+}
+
+// A key that k elements or more are above, more only where the k-th is equal to others; fewer where there are no more. `high`: one that fewer are above, at_high of them.
+// First distances are halved. That may leave values much less than their distances, and then keys are halved, in turn with a guess by how
+// many elements are above both ends.
+template <int kind, int nan, class S> INLINE uint32_t key_below(const S &s, uint32_t k, uint32_t high, uint32_t at_high) {
+  enum { HALVINGS = 4 };
+  uint32_t low = lowest_key<kind>() - nan, at_low = 0; // elements above it; 0: not known
+  float depth = 8, top = value_of_key<kind>(high);     // where the search begins, below the largest
+#pragma unroll 1
+  for (int turn = 0; __any_sync(~0u, high - low > 1); turn++) {
+    float part = 0.5f;
+    if (turn > HALVINGS) part = __fdividef((float)(k - at_high) + 0.5f, (float)(at_low - at_high));
+    uint32_t middle = key_of_value<kind>(at_low ? value_of_key<kind>(high) * (1 - part) + value_of_key<kind>(low) * part : top - depth);
+    if (turn > HALVINGS && turn % 2) middle = low + (high - low) / 2;
+    middle = max(low + 1, min(middle, high - 1));
+    depth *= 4;
+    uint32_t count = count_above_key<kind, nan>(s, middle);
+    if (high - low <= 1) continue; // other rows of the warp
+    if (count == k) low = middle, high = middle + 1;
+    else if (count > k) low = middle, at_low = count;
+    else high = middle, at_high = count;
+  }
+  return low;
+}
+
+// ---- The list
+
+// Elements of a chunk that are above a word, as bits.
+template <int kind, int nan> INLINE uint32_t chunk_above(const Vec &v, uint32_t word) {
+  uint32_t found = 0;
+#pragma unroll
+  for (int j = 0; j < 4; j++) found |= word_above<kind, nan>(v.u[j], word, kind == KIND_FP32 ? j : 2 * j);
+  return kind == KIND_FP32 ? found : (found | found >> 15) & 0xff;
+}
+
+// The row's elements above `key` in order of the columns; how many they are. Places are counted for three rounds in a word.
+template <int kind, int nan, class S, class Entry> INLINE int list_above(const S &s, uint32_t key, Entry *list) {
+  enum { FIELD = 10, MOST = (1 << FIELD) - 1, per = S::per };
+  const uint32_t word = word_below<kind, nan>(key + 1);
+  uint32_t found[S::rounds], to = 0;
+#pragma unroll
+  for (int r = 0; r < S::rounds; r++) found[r] = r < s.used ? chunk_above<kind, nan>(s.v[r], word) : 0;
+  if (nan && __any_sync(~0u, key < lowest_key<kind>())) // what is beside the row, too
+#pragma unroll
+    for (int r = 0; r < S::rounds; r++) {
+      int before = min(max(-column_of(s, r), 0), per), upto = min(max(s.n - column_of(s, r), 0), per);
+      found[r] &= (1u << upto) - (1u << min(before, upto));
+    }
+#pragma unroll
+  for (int r = 0; r < S::rounds; r += 3) {
+    if (r >= s.used) continue;
+    uint32_t mine = 0;
+#pragma unroll
+    for (int t = r; t < r + 3 && t < S::rounds; t++) mine |= __popc(found[t]) << (t - r) * FIELD;
+    uint32_t before = row_before(s.lanes, s.lane, mine), whole = __shfl_sync(~0u, before + mine, threadIdx.x | (s.lanes - 1));
+#pragma unroll
+    for (int t = r; t < r + 3 && t < S::rounds; t++) {
+      uint32_t at = to + (before >> (t - r) * FIELD & MOST);
+#pragma unroll 1
+      for (uint32_t left = found[t]; left; left &= left - 1, at++) {
+        int i = __ffs(left) - 1;
+        make_entry(key_of_bits<kind>(bits_at<kind>(s.v[t], i)), (uint32_t)(column_of(s, t) + i), &list[at]);
+      }
+      to += whole >> (t - r) * FIELD & MOST;
+    }
+  }
+  __syncwarp();
+  return (int)to;
+}
+
+// A row's list, of which each of its lanes has a part.
+template <class Entry> struct CutList {
+  Entry *at;
+  int begin, end;
+};
+template <class S, class Entry> INLINE CutList<Entry> part_of_list(const S &s, Entry *list, int count) {
+  int each = (count + s.lanes - 1) / s.lanes, begin = min(s.lane * each, count);
+  return CutList<Entry>{list, begin, min(begin + each, count)};
+}
+
+// Where `surplus` more than k are listed, for the k-th is equal to others, whose key is `last`: those of the highest columns become 0.
+template <class S, class Entry> INLINE void drop_equals(const S &s, const CutList<Entry> &list, uint32_t last, int surplus) {
+  int mine = 0;
+  for (int i = list.begin; i < list.end; i++) mine += entry_key(list.at[i]) == last;
+  int before = row_before(s.lanes, s.lane, mine), all = __shfl_sync(~0u, before + mine, threadIdx.x | (s.lanes - 1));
+  for (int i = list.begin; i < list.end; i++)
+    if (surplus > 0 && entry_key(list.at[i]) == last && before++ >= all - surplus) list.at[i] = 0;
+  __syncwarp();
+}
+
+#endif
