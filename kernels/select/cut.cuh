@@ -47,41 +47,75 @@ template <int kind> INLINE uint32_t key_of_value(float value) { // rounded, and 
 }
 template <int kind> INLINE float value_of_key(uint32_t key) { return value_of_bits<kind>(bits_of_key<kind>(key)); }
 
-// How many elements of the row are above that of a key.
-template <int kind, int nan, class S> INLINE uint32_t count_above_key(const S &s, uint32_t key) {
+// Which lanes of four share a row, as bytes of 1: what sum_masks gets.
+INLINE uint32_t mask_shares(int lanes) {
+  int from = threadIdx.x % 4, to = threadIdx.x / 8 % 4; // `from` adds to columns of `to`
+  return ((from ^ to) & -min(lanes, 4)) == 0 ? 0x01010101u : 0;
+}
+
+// Adds masks of 16-bit elements, which are two bytes of -1 each, of all lanes of four that share a row: to two sums, by the tensor cores.
+INLINE void sum_masks(const uint32_t (&mask)[4], uint32_t shares, int (&sum)[4]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %8}, {%0, %1, %2, %3};"
+      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+      : "r"(mask[0]), "r"(mask[1]), "r"(mask[2]), "r"(mask[3]), "r"(shares));
+}
+
+// The sum over the lanes of a row, of which those next to each other, `from` of them, have the same.
+template <class S> INLINE uint32_t row_count(const S &s, uint32_t count, int from) {
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2)
+    if (o >= from && o < s.lanes) count += __shfl_xor_sync(~0u, count, o);
+  return count;
+}
+
+// How many elements of the row are above that of a key. shares: mask_shares.
+template <int kind, int nan, class S> INLINE uint32_t count_above_key(const S &s, uint32_t shares, uint32_t key) {
   const uint32_t word = word_below<kind, nan>(key + 1);
+#if __CUDA_ARCH__ >= 800
+  if constexpr (kind != KIND_FP32) {
+    int sum[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int r = 0; r < S::rounds; r++) {
+      uint32_t mask[4];
+      if (r >= s.used) continue;
+#pragma unroll
+      for (int j = 0; j < 4; j++) mask[j] = mask_above<kind, nan>(s.v[r].u[j], word);
+      sum_masks(mask, shares, sum);
+    }
+    return row_count(s, (uint32_t)-(sum[0] + sum[2]) / 2, 4);
+  }
+#endif
   uint32_t all = 0;
 #pragma unroll
   for (int r = 0; r < S::rounds; r++)
     if (r < s.used)
 #pragma unroll
       for (int j = 0; j < 4; j++) all += mask_above<kind, nan>(s.v[r].u[j], word);
-  uint32_t count = count_masks<kind>(all);
-#pragma unroll 1
-  for (int o = s.lanes / 2; o; o >>= 1) count += __shfl_xor_sync(~0u, count, o);
-  return count;
+  return row_count(s, count_masks<kind>(all), 1);
 }
 
 // A key that k elements or more are above, more only where the k-th is equal to others; fewer where there are no more. `high`: one that fewer are above, at_high of them.
-// First distances are halved. That may leave values much less than their distances, and then keys are halved, in turn with a guess by how
-// many elements are above both ends.
+// First distances are halved, then a guess is made by how many elements are above both ends. Both may leave values much less than their distances, so after some turns keys
+// are halved in turn with guesses.
 template <int kind, int nan, class S> INLINE uint32_t key_below(const S &s, uint32_t k, uint32_t high, uint32_t at_high) {
-  enum { HALVINGS = 4 };
+  enum { HALVINGS = 2, GUESSES = 7 };
+  const uint32_t shares = mask_shares(s.lanes);
   uint32_t low = lowest_key<kind>() - nan, at_low = 0; // elements above it; 0: not known
-  float depth = 8, top = value_of_key<kind>(high);     // where the search begins, below the largest
+  float upper = value_of_key<kind>(high), lower = 0, probe = upper, depth = 4; // lower: where at_low is known
 #pragma unroll 1
   for (int turn = 0; __any_sync(~0u, high - low > 1); turn++) {
     float part = 0.5f;
     if (turn > HALVINGS) part = __fdividef((float)(k - at_high) + 0.5f, (float)(at_low - at_high));
-    uint32_t middle = key_of_value<kind>(at_low ? value_of_key<kind>(high) * (1 - part) + value_of_key<kind>(low) * part : top - depth);
-    if (turn > HALVINGS && turn % 2) middle = low + (high - low) / 2;
+    probe -= depth, depth *= 2;
+    uint32_t middle = key_of_value<kind>(at_low ? upper * (1 - part) + lower * part : probe);
+    if (turn > HALVINGS + GUESSES && turn % 2) middle = low + (high - low) / 2;
     middle = max(low + 1, min(middle, high - 1));
-    depth *= 4;
-    uint32_t count = count_above_key<kind, nan>(s, middle);
+    uint32_t count = count_above_key<kind, nan>(s, shares, middle);
     if (high - low <= 1) continue; // other rows of the warp
-    if (count == k) low = middle, high = middle + 1;
-    else if (count > k) low = middle, at_low = count;
-    else high = middle, at_high = count;
+    float value = value_of_key<kind>(middle);
+    if (count == k) high = middle + 1;
+    if (count >= k) low = middle, lower = value, at_low = count;
+    else high = middle, upper = value, at_high = count;
   }
   return low;
 }

@@ -25,7 +25,7 @@ template <int kind, class S> INLINE uint32_t key_of_top(const S &s, uint32_t *ab
 #pragma unroll 1
   for (int o = s.lanes / 2; o; o >>= 1) top = fmaxf(top, __shfl_xor_sync(~0u, top, o));
   uint32_t key = key_of_bits<kind>(narrow_one(top, kind));
-  if (odd) *above = count_above_key<kind, 1>(s, key);
+  if (odd) *above = count_above_key<kind, 1>(s, mask_shares(s.lanes), key);
   return key;
 }
 
@@ -34,7 +34,8 @@ template <class S> INLINE void close_gaps(const S &s, uint32_t *list, int count)
   int left = 0;
 #pragma unroll 1
   for (int i = s.lane; __any_sync(~0u, i - s.lane < count); i += s.lanes) {
-    uint32_t e = i < count ? list[i] : 0, kept = __ballot_sync(~0u, e != 0) & row_mask(s.lanes); // also: what is written has been read
+    uint32_t e = i < count ? list[i] : 0, kept = __ballot_sync(~0u, e != 0) & row_mask(s.lanes);
+    __syncwarp(); // what is written has been read
     if (e) list[left + __popc(kept & ((1u << threadIdx.x % 32) - 1))] = e;
     left += __popc(kept);
     __syncwarp();
@@ -53,7 +54,7 @@ template <int kind, class S> INLINE void list_row(const S &s, int k, uint32_t *l
     drop_equals(s, part_of_list(s, list, count), low == infinite ? 0xffffu : low + 1, count - k);
     close_gaps(s, list, count);
   }
-  for (int i = k + s.lane; i < CUT_MOST; i += s.lanes) list[i] = 0;
+  for (int i = (s.n ? k : 0) + s.lane; i < CUT_MOST; i += s.lanes) list[i] = 0; // a row that is not there has none
   __syncwarp();
 }
 
@@ -62,9 +63,9 @@ INLINE void sort_lists(uint32_t *list, int room, int rows) {
   const int lane = threadIdx.x % CUT_LANES;
 #pragma unroll 1
   for (int row = threadIdx.x % 32 / CUT_LANES; row - (int)(threadIdx.x % 32) / CUT_LANES < rows; row += 32 / CUT_LANES) {
-    uint32_t v[SORTED_EACH], *at = list + min(row, rows - 1) * room + lane * SORTED_EACH;
+    uint32_t v[SORTED_EACH], *at = list + row * room + lane * SORTED_EACH;
 #pragma unroll
-    for (int i = 0; i < SORTED_EACH; i++) v[i] = at[i];
+    for (int i = 0; i < SORTED_EACH; i++) v[i] = row < rows ? at[i] : 0;
     sort_step<1, 1>(v);
 #pragma unroll 1
     for (int half = 1; half < CUT_LANES; half *= 2) merge_lanes(v, half);
