@@ -1,7 +1,7 @@
 // The k largest elements of a short row, which is in registers (rounds.cuh), as a list in shared memory in order of the columns.
 //
 // The k-th largest is searched by halving: each turn counts the elements above a value, two at a time, and the search is over as soon as these are k.
-// `nan`: NaN are the largest of all, and what is beside the row is -infinity; otherwise NaN and -infinity are not listed, and what is beside the row is NaN.
+// NaN, which is also what is beside the row, and -infinity are not listed.
 #ifndef SOL_KERNELS_SELECT_CUT_CUH
 #define SOL_KERNELS_SELECT_CUT_CUH
 
@@ -29,9 +29,9 @@ template <int kind> INLINE uint32_t bits_at(const Vec &v, int i) {
   return kind == KIND_FP32 ? bits : i % 2 ? bits >> 16 : bits & 0xffff;
 }
 
-// The largest element of a chunk; of a word.
-template <int kind, int nan> INLINE uint32_t chunk_word(const Vec &v) {
-  return larger_word<kind, nan>(larger_word<kind, nan>(v.u[0], v.u[1]), larger_word<kind, nan>(v.u[2], v.u[3]));
+// The largest element of a chunk that is not NaN; of a word.
+template <int kind> INLINE uint32_t chunk_word(const Vec &v) {
+  return larger_word<kind, 0>(larger_word<kind, 0>(v.u[0], v.u[1]), larger_word<kind, 0>(v.u[2], v.u[3]));
 }
 template <int kind> INLINE float word_top(uint32_t word) {
   if (kind == KIND_FP32) return __uint_as_float(word);
@@ -69,8 +69,8 @@ template <class S> INLINE uint32_t row_count(const S &s, uint32_t count, int fro
 }
 
 // How many elements of the row are above that of a key. shares: mask_shares.
-template <int kind, int nan, class S> INLINE uint32_t count_above_key(const S &s, uint32_t shares, uint32_t key) {
-  const uint32_t word = word_below<kind, nan>(key + 1);
+template <int kind, class S> INLINE uint32_t count_above_key(const S &s, uint32_t shares, uint32_t key) {
+  const uint32_t word = word_below<kind, 0>(key + 1);
 #if __CUDA_ARCH__ >= 800
   if constexpr (kind != KIND_FP32) {
     int sum[4] = {0, 0, 0, 0};
@@ -79,7 +79,7 @@ template <int kind, int nan, class S> INLINE uint32_t count_above_key(const S &s
       uint32_t mask[4];
       if (r >= s.used) continue;
 #pragma unroll
-      for (int j = 0; j < 4; j++) mask[j] = mask_above<kind, nan>(s.v[r].u[j], word);
+      for (int j = 0; j < 4; j++) mask[j] = mask_above<kind, 0>(s.v[r].u[j], word);
       sum_masks(mask, shares, sum);
     }
     return row_count(s, (uint32_t)-(sum[0] + sum[2]) / 2, 4);
@@ -90,17 +90,17 @@ template <int kind, int nan, class S> INLINE uint32_t count_above_key(const S &s
   for (int r = 0; r < S::rounds; r++)
     if (r < s.used)
 #pragma unroll
-      for (int j = 0; j < 4; j++) all += mask_above<kind, nan>(s.v[r].u[j], word);
+      for (int j = 0; j < 4; j++) all += mask_above<kind, 0>(s.v[r].u[j], word);
   return row_count(s, count_masks<kind>(all), 1);
 }
 
 // A key that k elements or more are above, more only where the k-th is equal to others; fewer where there are no more. `high`: one that fewer are above, at_high of them.
 // First distances are halved, then a guess is made by how many elements are above both ends. Both may leave values much less than their distances, so after some turns keys
 // are halved in turn with guesses.
-template <int kind, int nan, class S> INLINE uint32_t key_below(const S &s, uint32_t k, uint32_t high, uint32_t at_high) {
+template <int kind, class S> INLINE uint32_t key_below(const S &s, uint32_t k, uint32_t high, uint32_t at_high) {
   enum { HALVINGS = 2, GUESSES = 7 };
   const uint32_t shares = mask_shares(s.lanes);
-  uint32_t low = lowest_key<kind>() - nan, at_low = 0; // elements above it; 0: not known
+  uint32_t low = lowest_key<kind>(), at_low = 0; // elements above it; 0: not known
   float upper = value_of_key<kind>(high), lower = 0, probe = upper, depth = 4; // lower: where at_low is known
 #pragma unroll 1
   for (int turn = 0; __any_sync(~0u, high - low > 1); turn++) {
@@ -110,7 +110,7 @@ template <int kind, int nan, class S> INLINE uint32_t key_below(const S &s, uint
     uint32_t middle = key_of_value<kind>(at_low ? upper * (1 - part) + lower * part : probe);
     if (turn > HALVINGS + GUESSES && turn % 2) middle = low + (high - low) / 2;
     middle = max(low + 1, min(middle, high - 1));
-    uint32_t count = count_above_key<kind, nan>(s, shares, middle);
+    uint32_t count = count_above_key<kind>(s, shares, middle);
     if (high - low <= 1) continue; // other rows of the warp
     float value = value_of_key<kind>(middle);
     if (count == k) high = middle + 1;
@@ -123,26 +123,20 @@ template <int kind, int nan, class S> INLINE uint32_t key_below(const S &s, uint
 // ---- The list
 
 // Elements of a chunk that are above a word, as bits.
-template <int kind, int nan> INLINE uint32_t chunk_above(const Vec &v, uint32_t word) {
+template <int kind> INLINE uint32_t chunk_above(const Vec &v, uint32_t word) {
   uint32_t found = 0;
 #pragma unroll
-  for (int j = 0; j < 4; j++) found |= word_above<kind, nan>(v.u[j], word, kind == KIND_FP32 ? j : 2 * j);
+  for (int j = 0; j < 4; j++) found |= word_above<kind, 0>(v.u[j], word, kind == KIND_FP32 ? j : 2 * j);
   return kind == KIND_FP32 ? found : (found | found >> 15) & 0xff;
 }
 
 // The row's elements above `key` in order of the columns; how many they are. Places are counted for three rounds in a word.
-template <int kind, int nan, class S, class Entry> INLINE int list_above(const S &s, uint32_t key, Entry *list) {
-  enum { FIELD = 10, MOST = (1 << FIELD) - 1, per = S::per };
-  const uint32_t word = word_below<kind, nan>(key + 1);
+template <int kind, class S, class Entry> INLINE int list_above(const S &s, uint32_t key, Entry *list) {
+  enum { FIELD = 10, MOST = (1 << FIELD) - 1 };
+  const uint32_t word = word_below<kind, 0>(key + 1);
   uint32_t found[S::rounds], to = 0;
 #pragma unroll
-  for (int r = 0; r < S::rounds; r++) found[r] = r < s.used ? chunk_above<kind, nan>(s.v[r], word) : 0;
-  if (nan && __any_sync(~0u, key < lowest_key<kind>())) // what is beside the row, too
-#pragma unroll
-    for (int r = 0; r < S::rounds; r++) {
-      int before = min(max(-column_of(s, r), 0), per), upto = min(max(s.n - column_of(s, r), 0), per);
-      found[r] &= (1u << upto) - (1u << min(before, upto));
-    }
+  for (int r = 0; r < S::rounds; r++) found[r] = r < s.used ? chunk_above<kind>(s.v[r], word) : 0;
 #pragma unroll
   for (int r = 0; r < S::rounds; r += 3) {
     if (r >= s.used) continue;

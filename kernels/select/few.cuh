@@ -69,9 +69,9 @@ template <int kind, int rounds> INLINE void sample_few(const SampleParams &p) {
   Short<kind, rounds> s;
   uint64_t row, stream;
   float top = short_row<true>(p, s, &row, &stream);
-  uint32_t low = key_below<kind, 0>(s, (uint32_t)p.k, top == top ? key_of_value<kind>(top) : lowest_key<kind>(), 0);
+  uint32_t low = key_below<kind>(s, (uint32_t)p.k, top == top ? key_of_value<kind>(top) : lowest_key<kind>(), 0);
   Entry *at = (Entry *)held + (threadIdx.x >> p.lane_bits) * (p.n | 1);
-  int count = list_above<kind, 0>(s, low, at);
+  int count = list_above<kind>(s, low, at);
   CutList<Entry> list = part_of_list(s, at, count);
   if (__any_sync(~0u, count > p.k)) drop_equals(s, list, low + 1, count - (int)p.k);
   draw_few(p, s, list, row, stream);

@@ -54,7 +54,7 @@ INLINE float lanes_top(float f) {
 template <int kind> INLINE float piece_top(const Piece<kind> &p) {
   uint32_t word = larger_word<kind, 0>(span_lowest(kind), p.edge);
 #pragma unroll
-  for (int u = 0; u < p.chunks; u++) word = larger_word<kind, 0>(word, chunk_word<kind, 0>(p.v[u]));
+  for (int u = 0; u < p.chunks; u++) word = larger_word<kind, 0>(word, chunk_word<kind>(p.v[u]));
   return lanes_top(word_top<kind>(word));
 }
 

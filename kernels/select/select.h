@@ -18,18 +18,14 @@ enum { BINNED_THREADS = 128, BINNED_NARROW = 8192, BINNED_WIDE = 4096 };
 // a time, of which the others are multiples. Threads of a block.
 enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_LESS = 6, SHORT_TURN = 3, SHORT_THREADS = 128 };
 
-// topk of few elements of short rows of 16 bits: the most elements, and lanes that sort them.
-enum { CUT_MOST = 64, CUT_LANES = CUT_MOST / SORTED_EACH };
-
 typedef struct TopkParams {
   void *values, *ids;
   const void *x;
   int64_t n, k, values_stride, ids_stride, x_stride; // x_stride in bytes, the others in elements
   int32_t x_kind, wide_ids;
   uint64_t m;
-  int32_t lane_bits, rounds; // of sol_topk_cut_...: 2^lane_bits lanes share a row, with so many chunks each
-  int32_t column_bits;       // of sol_topk_sorted_..., which has lane_bits, too, and sol_topk_binned_...: of rows of 2^column_bits columns or fewer
-  uint32_t of_k;             // 1 / k, of both that have lane_bits
+  int32_t lane_bits, column_bits; // of sol_topk_sorted_...: 2^lane_bits lanes share a row; also of sol_topk_binned_...: of 2^column_bits columns or fewer
+  uint32_t of_k;                  // of sol_topk_sorted_...: 1 / k
 } TopkParams;
 
 typedef struct SampleParams {
@@ -46,6 +42,7 @@ typedef struct SampleParams {
   HeldShape held;            // of sol_weigh_...
   uint32_t columns;          // of a group, of sol_groups_...
   uint32_t steps;            // of coarse hulls, the bits of an element
+  float depth;               // of a rough cut
 } SampleParams;
 
 #endif

@@ -125,12 +125,12 @@ template <int kind, bool alone> INLINE uint32_t top_key(Weigher<kind, alone> &w)
 #pragma unroll 4
   for (int k = 0; k < w.h.kept; k++) {
     v.v = w.h.mine[32 * k];
-    word = larger_word<kind, 0>(word, chunk_word<kind, 0>(v));
+    word = larger_word<kind, 0>(word, chunk_word<kind>(v));
   }
 #pragma unroll 4
   for (int k = w.h.kept; k < w.h.count; k++) {
     v.v = held_vector(w.h, k);
-    word = larger_word<kind, 0>(word, chunk_word<kind, 0>(v));
+    word = larger_word<kind, 0>(word, chunk_word<kind>(v));
   }
   auto raise = [&](uint32_t bits) {
     uint32_t it = key_of_bits<kind>(bits);
@@ -162,7 +162,7 @@ template <int kind, bool alone, class Each> INLINE void each_above(const Weigher
   for (int k = 0; k < w.h.count; k++) {
     Vec v;
     v.v = held_vector(w.h, k);
-    if (word_top<kind>(chunk_word<kind, 0>(v)) >= w.floor) each_in_chunk(w, v, k, each);
+    if (word_top<kind>(chunk_word<kind>(v)) >= w.floor) each_in_chunk(w, v, k, each);
   }
   each(w.front, w.front_at), each(w.back, w.back_at);
 }
@@ -203,7 +203,7 @@ INLINE uint32_t weigh_chunk(const Weigher<kind, alone> &w, Cut cut, Vec v, int c
   const int per = w.per;
   uint32_t sum = 0;
   float f[8], above = cut.value;
-  if (word_top<kind>(chunk_word<kind, 0>(v)) < w.floor) return 0;
+  if (word_top<kind>(chunk_word<kind>(v)) < w.floor) return 0;
   if (what && column <= cut.column) {
     above = right_below(cut.value);
     if (column + per - 1 > cut.column) // the one chunk that has elements on both sides

@@ -4,4 +4,3 @@
 #include "select/binned.cuh"
 #include "select/sorted.cuh"
 #include "select/topk.cuh"
-#include "select/topk_cut.cuh"

@@ -129,6 +129,7 @@ uint64_t select_order(float value, bool nan_first, int64_t column) {
 
 uint64_t select_weight_of(const SelectRow *r, float value) {
   bool bf16 = r->dtype == SOL_BF16, fp32 = r->dtype == SOL_FP32;
+  if (r->part && !select_left(value, r->top, r->depth, r->part, fp32, bf16)) return 0;
   if (r->per == 0) return 1;
   if (r->hulls && !fp32) return select_coarse(value, r->top, select_steps(r->per, bf16), bf16);
   float place = select_place_of(value, r->top, r->per);

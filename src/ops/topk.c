@@ -8,10 +8,10 @@
 #include "ops/select.h"
 
 static const char *const kernel_names[] = {
-    "sol_topk_2_32_32",     "sol_topk_4_64_32",     "sol_topk_2_32_256", "sol_topk_2_64_256",
-    "sol_topk_4_64_256",    "sol_topk_sorted_2",    "sol_topk_sorted_4", "sol_topk_binned_FP32",
-    "sol_topk_binned_FP16", "sol_topk_binned_BF16", "sol_topk_cut_FP16", "sol_topk_cut_BF16"};
-enum { SORTED = 5, BINNED = 7, CUT = 10 }; // of the kernels
+    "sol_topk_2_32_32",     "sol_topk_4_64_32",    "sol_topk_2_32_256", "sol_topk_2_64_256",
+    "sol_topk_4_64_256",    "sol_topk_sorted_2",   "sol_topk_sorted_4", "sol_topk_binned_FP32",
+    "sol_topk_binned_FP16", "sol_topk_binned_BF16"};
+enum { SORTED = 5, BINNED = 7 }; // of the kernels
 
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED,
                                                                LIST_SHARED, LIST_SHARED};
@@ -67,9 +67,6 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-static uint32_t reciprocal(int64_t k) { // in units of 2^-SORTED_SHIFT
-  return (uint32_t)((1 << SORTED_SHIFT) / k + 1);
-}
 static int bits_of(int64_t n) { // of the numbers below n
   int bits = 0;
   while (n > 1 << bits) bits++;
@@ -87,26 +84,10 @@ static bool sorted_plan(const SolContext *ctx, TopkParams *p, int in, OpsLaunch 
   while (p->n > TURNS * SORTED_EACH << bits && (int64_t)p->m << bits < 32 * WARPS * ctx->sms) bits++;
   p->lane_bits = bits;
   p->column_bits = bits_of(p->n);
-  p->of_k = reciprocal(p->k);
+  p->of_k = (uint32_t)((1 << SORTED_SHIFT) / p->k + 1);
   l->kernel = SORTED + (in == 4);
   l->block = SORTED_THREADS, l->cluster = 1, l->shared = 0;
   ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SORTED_THREADS >> bits), 1);
-  return true;
-}
-
-// Rows of 16-bit elements that fit into registers, of which few are wanted: in as few lanes as hold one. Rows that start anywhere have parts of one more chunk.
-static bool cut_plan(TopkParams *p, OpsLaunch *l) {
-  enum { LONGEST = 1024 };
-  bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
-  int64_t chunks = ops_ceil_div(p->n * 2 + (aligned ? 0 : 14), 16), room = p->n > CUT_MOST ? p->n | 1 : 0;
-  if (!room || p->k > CUT_MOST || p->n > LONGEST) return false;
-  while (chunks > (int64_t)SHORT_ROUNDS << p->lane_bits) p->lane_bits++;
-  p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
-  p->of_k = reciprocal(p->k);
-  int64_t rows = SHORT_THREADS >> p->lane_bits;
-  l->kernel = CUT + (p->x_kind != KIND_FP16);
-  l->block = SHORT_THREADS, l->cluster = 1, l->shared = (uint32_t)(rows * room * 4);
-  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, rows), 1);
   return true;
 }
 
@@ -148,8 +129,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .wide_ids = id_of(a) == SOL_INT64,
                   .m = (uint64_t)a->m};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (!(in == 2 && cut_plan(&p, &l)) && !sorted_plan(ctx, &p, in, &l) && !binned_plan(&p, in, &l))
-    list_plan(ctx, a->m, a->n, in, a->k, &l);
+  if (!sorted_plan(ctx, &p, in, &l) && !binned_plan(&p, in, &l)) list_plan(ctx, a->m, a->n, in, a->k, &l);
   return ops_launch(ctx, &ops_topk, &l, stream);
 }
 
