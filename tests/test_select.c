@@ -7,9 +7,10 @@
 #include "emu/isa/num_cvt.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/select/weight.h"
+#include "ops/cpu.h"
 #include "ops/operation.h"
 
-enum { WIDE = 40000, MOST = 64 };
+enum { WIDE = 40000, MOST = 64, MANY = 1000 };
 static float row[WIDE];
 
 static SolContext *open_on(SolBackend backend) {
@@ -25,15 +26,25 @@ static void *device_of(SolContext *ctx, const void *host, size_t bytes) {
   return at;
 }
 
-// topk and sample of one row of fp32.
-static void topk_of(SolContext *ctx, int64_t n, int64_t k, int32_t *ids) {
-  void *x = device_of(ctx, row, (size_t)n * 4), *v = device_of(ctx, NULL, MOST * 4),
-       *i = device_of(ctx, NULL, MOST * 4);
-  SolTopk a = {.values = v, .x = x, .ids = i, .m = 1, .n = n, .k = k, .dtype = SOL_FP32};
+// topk of one row; elements of 16 bits are rounded in it.
+static void topk_of_type(SolContext *ctx, SolDtype dtype, int64_t n, int64_t k, int32_t *ids) {
+  uint16_t narrow[WIDE];
+  for (int64_t c = 0; c < n && dtype != SOL_FP32; c++) {
+    cpu_store(dtype, narrow, c, 1, &row[c]);
+    cpu_load(dtype, narrow, c, 1, &row[c]);
+  }
+  void *x = device_of(ctx, dtype == SOL_FP32 ? (void *)row : narrow,
+                      (size_t)n * 4 / (dtype == SOL_FP32 ? 1 : 2)),
+       *v = device_of(ctx, NULL, MANY * 4), *i = device_of(ctx, NULL, MANY * 4);
+  SolTopk a = {.values = v, .x = x, .ids = i, .m = 1, .n = n, .k = k, .dtype = dtype};
   CHECK_MSG(!sol_topk(ctx, &a, NULL), "%s", sol_last_error()->message);
   CHECK_INT(sol_context_sync(ctx, NULL), SOL_OK);
   CHECK_INT(sol_context_read(ctx, ids, i, (size_t)k * 4, NULL), SOL_OK);
   sol_context_free(ctx, x, NULL), sol_context_free(ctx, v, NULL), sol_context_free(ctx, i, NULL);
+}
+
+static void topk_of(SolContext *ctx, int64_t n, int64_t k, int32_t *ids) {
+  topk_of_type(ctx, SOL_FP32, n, k, ids);
 }
 
 static int32_t sample_of(SolContext *ctx, int64_t n, int64_t k, float p, float temperature, int64_t seed) {
@@ -104,6 +115,33 @@ static void short_rows_that_are_alike(SolContext *ctx) {
     }
 }
 
+// Rows of all types whose elements are not spread as random ones are: all equal, two values, one far from all others, many at one place and
+// few elsewhere, masked, with NaN.
+static float odd_value(int pattern, int i) {
+  float f = (float)(i * 7919 % 4001) * 0x1p-9f - 3;
+  switch (pattern) {
+  case 0: return 2;
+  case 1: return i % 3 ? -1e4f : 1;
+  case 2: return i == 77 ? 5e4f : f;
+  case 3: return i % 5 ? 1 + f * 1e-4f : f;
+  case 4: return i % 4 ? -INFINITY : f;
+  default: return i % 50 == 3 ? NAN : i % 7 ? f : -f * 0;
+  }
+}
+static void odd_rows_of_all_types(SolContext *ctx) {
+  static const SolDtype types[] = {SOL_FP32, SOL_FP16, SOL_BF16};
+  static const int shapes[][2] = {{3001, MANY}, {2048, 70}, {311, 50}, {777, 64}, {65, 2}};
+  int32_t ids[MANY];
+  for (size_t t = 0; t < SOL_COUNT(types); t++)
+    for (int pattern = 0; pattern < 6; pattern++)
+      for (size_t s = 0; s < SOL_COUNT(shapes); s++) {
+        int n = shapes[s][0], k = shapes[s][1];
+        for (int i = 0; i < n; i++) row[i] = odd_value(pattern, i);
+        topk_of_type(ctx, types[t], n, k, ids);
+        if (!in_order(ids, n, k)) return;
+      }
+}
+
 static void masked_rows(SolContext *ctx) { // as constrained decoding has them
   for (int i = 0; i < WIDE; i++) row[i] = -INFINITY;
   row[0] = NAN, row[123] = 1, row[9999] = 2, row[WIDE - 1] = 2;
@@ -125,6 +163,7 @@ TEST(ties_and_masks_on_cpu) {
   rows_of_one_value(ctx);
   short_rows_that_are_alike(ctx);
   short_rows_of_all_kinds(ctx);
+  odd_rows_of_all_types(ctx);
   masked_rows(ctx);
   sol_context_destroy(ctx);
 }
@@ -135,6 +174,7 @@ TEST(ties_and_masks_on_emu) {
   rows_of_one_value(ctx);
   short_rows_that_are_alike(ctx);
   short_rows_of_all_kinds(ctx);
+  odd_rows_of_all_types(ctx);
   masked_rows(ctx);
   sol_context_destroy(ctx);
 }
@@ -158,8 +198,9 @@ TEST(emu_chooses_as_the_cpu) {
   const struct {
     int64_t n, k;
     float p;
-  } cases[] = {{300, 0, 0},  {300, 30, 0},    {300, 7, 0},     {100, 30, 0.8f},    {700, 0, 0},
-               {5003, 0, 0}, {5003, 0, 0.7f}, {5003, 2000, 0}, {5003, 2000, 0.9f}, {WIDE, 0, 0}};
+  } cases[] = {{300, 0, 0},      {300, 30, 0},       {300, 7, 0},  {100, 30, 0.8f},
+               {512, 300, 0.9f}, {700, 0, 0},        {5003, 0, 0}, {5003, 0, 0.7f},
+               {5003, 2000, 0},  {5003, 2000, 0.9f}, {WIDE, 0, 0}};
   SolContext *cpu = open_on(SOL_BACKEND_CPU), *emu = open_on(SOL_BACKEND_EMU);
   for (int pattern = 0; pattern < 6; pattern++) {
     fill_row(pattern);

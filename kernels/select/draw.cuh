@@ -10,11 +10,6 @@ template <class Entry, int room> struct DrawList : List<Entry, room> {
   uint32_t weight[room < TOPK_MOST ? room : TOPK_MOST];
 };
 
-template <int kind> INLINE float value_of_bits(uint32_t bits) {
-  if (kind == KIND_FP32) return __uint_as_float(bits);
-  return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)bits)) : __uint_as_float(bits << 16);
-}
-
 // The sum of the lanes' numbers, each below 2^51.
 INLINE uint64_t lanes_total(uint64_t v) {
   return lanes_sum((uint32_t)v & 0xffffffu) + ((uint64_t)lanes_sum((uint32_t)(v >> 24)) << 24);

@@ -27,6 +27,15 @@ INLINE void make_entry(uint32_t key, uint32_t column, uint64_t *e) {
   *e = (uint64_t)key << 32 | (uint32_t)~column;
 }
 
+template <int kind> INLINE uint32_t element_bits(const Vec &v, int i) {
+  return kind == KIND_FP32 ? v.u[i] : v.u[i / 2] >> i % 2 * 16 & 0xffff;
+}
+
+template <int kind> INLINE float value_of_bits(uint32_t bits) {
+  if (kind == KIND_FP32) return __uint_as_float(bits);
+  return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)bits)) : __uint_as_float(bits << 16);
+}
+
 // A number for the bits of an element, in the order of the values: -0 is +0, a NaN is the highest.
 template <int kind> INLINE uint32_t key_of_bits(uint32_t u) {
   const uint32_t sign = kind == KIND_FP32 ? 0x80000000u : 0x8000u, all = sign | (sign - 1);

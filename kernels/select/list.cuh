@@ -301,23 +301,6 @@ INLINE void gather_lists(const Part &p, L *list, uint32_t *count, uint32_t k) {
   }
 }
 
-// All elements of a row that one sort takes, by a warp; not for topk, which has kernels of its own for such rows (sorted.cuh).
-template <int kind, class L> INLINE uint32_t list_all(const Part &p, L *list) {
-  uint32_t count = 0, lane = threadIdx.x % 32;
-#pragma unroll 4
-  for (int from = 0; from < (int)p.x.n; from += 32) {
-    int c = from + (int)lane;
-    uint32_t bits = lowest_bits<kind>();
-    if (c < (int)p.x.n) bits = kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[c] : ((const uint16_t *)p.x.at)[c];
-    uint32_t key = key_of_bits<kind>(bits), is = key > lowest_key<kind>() && key < (kind == KIND_FP32 ? ~0u : 0xffffu);
-    uint32_t all = __ballot_sync(~0u, is);
-    if (is) make_entry(key, (uint32_t)c, &list->entry[count + __popc(all & ((1u << lane) - 1))]);
-    count += __popc(all);
-  }
-  __syncwarp();
-  return count;
-}
-
 // Of how many elements the first batches, which are a sample of the row, should have a key: k of the row are about k * sample / n of
 // them. Beyond their mean three and a half standard deviations: hardly ever too few of a row in random order.
 template <int kind, int threads> INLINE uint32_t guess_of(const Part &p, uint32_t k) {
@@ -376,7 +359,7 @@ INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
 // largest of all; otherwise neither they nor -infinity are listed.
 template <int kind, int nan, int threads, class L>
 INLINE uint32_t list_largest(const Part &p, L *list, int stage, uint32_t k) {
-  uint32_t count = !nan && threads == 32 && p.x.n <= LIST_WHOLE ? list_all<kind>(p, list) : list_some<kind, nan, threads>(p, list, stage, k);
+  uint32_t count = list_some<kind, nan, threads>(p, list, stage, k);
   if (p.rank) return 0;
   if (threads > 32) __syncthreads();
   sort_list<threads>(list, (uint32_t *)(held + stage), count, k, p.thread); // batches are no longer needed

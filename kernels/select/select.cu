@@ -1,8 +1,7 @@
-// The k largest elements of a row, and a random one of them.
+// A random element of a row, of all or of the largest.
 #include "elementwise.cuh"
 
 #include "draw.cuh"
+#include "few.cuh"
 #include "groups.cuh"
 #include "short.cuh"
-#include "sorted.cuh"
-#include "topk.cuh"

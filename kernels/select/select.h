@@ -9,10 +9,10 @@ enum { TOPK_MOST = 1024 };
 // Chunks of a thread that are searched together, and how many such batches it has in shared memory, all but one in flight; where rows are
 // few.
 enum { LIST_BATCH = 4, LIST_STAGES = 2, LIST_MORE = 4 };
-// Rows of so many elements are sorted as they are.
-enum { LIST_WHOLE = 128 };
 // topk of rows that are sorted in registers: words of a lane (and the bits of that number) and of a warp, threads of a block, of_k's unit.
 enum { SORTED_BITS = 4, SORTED_EACH = 1 << SORTED_BITS, SORTED_WORDS = 32 * SORTED_EACH, SORTED_THREADS = 128, SORTED_SHIFT = 20 };
+// topk of many elements, by bins: threads of a row, and the most columns of rows of 16 bits and of 32.
+enum { BINNED_THREADS = 128, BINNED_NARROW = 8192, BINNED_WIDE = 4096 };
 // The most chunks of a lane in the kernels of short rows; of 16-bit elements that are neither cut nor weighed; where 16-bit elements have their
 // weights in registers, too, and in the kernels for rows of so few, where what a row costs for each chunk that it might have counts (SHORT_LESS of 16 bits). Rounds that are summed at
 // a time, of which the others are multiples. Threads of a block.
@@ -24,8 +24,8 @@ typedef struct TopkParams {
   int64_t n, k, values_stride, ids_stride, x_stride; // x_stride in bytes, the others in elements
   int32_t x_kind, wide_ids;
   uint64_t m;
-  int32_t lane_bits, column_bits; // of sol_topk_sorted_...: 2^lane_bits lanes share a row, of 2^column_bits columns or fewer
-  uint32_t of_k;                  // and 1 / k
+  int32_t lane_bits, column_bits; // of sol_topk_sorted_...: 2^lane_bits lanes share a row; also of sol_topk_binned_...: of 2^column_bits columns or fewer
+  uint32_t of_k;                  // of sol_topk_sorted_...: 1 / k
 } TopkParams;
 
 typedef struct SampleParams {
@@ -38,7 +38,7 @@ typedef struct SampleParams {
   float per;              // log2(e) / temperature / 32
   int32_t x_kind, wide_ids;
   uint64_t m;
-  int32_t lane_bits, rounds; // of sol_short_...: 2^lane_bits lanes share a row, with so many chunks each; of sol_groups_..._warp: rows
+  int32_t lane_bits, rounds; // of sol_short_... and sol_few_...: 2^lane_bits lanes share a row, with so many chunks each; of sol_groups_..._warp: rows
   HeldShape held;            // of sol_weigh_...
   uint32_t columns;          // of a group, of sol_groups_...
   uint32_t steps;            // of coarse hulls, the bits of an element

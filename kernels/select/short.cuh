@@ -3,26 +3,12 @@
 #define SOL_KERNELS_SELECT_SHORT_CUH
 
 #include "coarse.cuh"
-#include "rounds.cuh"
+#include "cut.cuh"
 #include "weigh.cuh"
 
 template <int kind, int rounds_> struct Short : Rounds<kind == KIND_FP32 ? 4 : 2, rounds_> {
   SelectScale scale;
 };
-
-INLINE uint32_t row_mask(int lanes) { // lanes of this one's row
-  uint32_t own = lanes == 32 ? ~0u : (1u << lanes) - 1;
-  return own << (threadIdx.x & 31 & -lanes);
-}
-template <class T> INLINE T row_before(int lanes, int lane, T v) { // the sum of the lanes before this one
-  T upto = v;
-#pragma unroll 1
-  for (int o = 1; o < lanes; o *= 2) {
-    T other = __shfl_up_sync(~0u, upto, o);
-    if (lane >= o) upto += other;
-  }
-  return upto - v;
-}
 
 // ---- The row
 
@@ -142,11 +128,7 @@ template <int per> INLINE int find_element(const uint32_t *weight, uint32_t *res
   *rest -= before;
   return at;
 }
-template <int kind> INLINE float value_at(const Vec &v, int i) {
-  int word = kind == KIND_FP32 ? i : i / 2;
-  uint32_t bits = word & 2 ? word & 1 ? v.u[3] : v.u[2] : word & 1 ? v.u[1] : v.u[0];
-  return value_of_bits<kind>(kind == KIND_FP32 ? bits : i % 2 ? bits >> 16 : bits & 0xffff);
-}
+template <int kind> INLINE float value_at(const Vec &v, int i) { return value_of_bits<kind>(bits_at<kind>(v, i)); }
 
 // How many elements of the row come before element `at` of a chunk of the lane that is its `owner`, a lane of the warp: larger ones, and
 // equal ones of lower columns.
@@ -360,25 +342,32 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
   }
 }
 
-template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(const SampleParams &p) {
-  Short<kind, rounds> s;
+// The row of this thread and its random numbers; the largest element. weights: elements are to be weighed, not their hulls.
+template <bool weights, int kind, int rounds>
+INLINE float short_row(const SampleParams &p, Short<kind, rounds> &s, uint64_t *row, uint64_t *stream) {
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  uint64_t row = block * (SHORT_THREADS >> p.lane_bits) + (threadIdx.x >> p.lane_bits);
-  bool there = row < p.m;
+  *row = block * (SHORT_THREADS >> p.lane_bits) + (threadIdx.x >> p.lane_bits);
   s.lanes = 1 << p.lane_bits, s.lane = threadIdx.x & (s.lanes - 1), s.used = p.rounds;
-  load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, row, ~0u);
-  if (kind != KIND_FP32 && !share)
+  load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, *row, ~0u);
+  if (kind != KIND_FP32 && !weights)
 #pragma unroll
     for (int r = 0; r < rounds; r++)
       if (r % SHORT_TURN && r >= s.used && r < whole_turns(s.used)) s.v[r].v = make_uint4(~0u, ~0u, ~0u, ~0u);
-  uint64_t stream = select_stream(there ? (uint64_t)p.seeds[row] : 0, p.step);
+  *stream = select_stream(*row < p.m ? (uint64_t)p.seeds[*row] : 0, p.step);
   float top = top_of(s);
-  bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && share && fabsf(top * p.per) > SELECT_FURTHEST);
+  bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && weights && fabsf(top * p.per) > SELECT_FURTHEST);
   if (equal) {
     keep_equal(s, top);
     if (top == top) top = 0;
   }
   s.scale = select_scale(top, p.per);
+  return top;
+}
+
+template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(const SampleParams &p) {
+  Short<kind, rounds> s;
+  uint64_t row, stream;
+  float top = short_row<share>(p, s, &row, &stream);
   if (share) draw_weights(p, s, row, stream);
   else if constexpr (kind != KIND_FP32) draw_coarse<cuts>(p, s, top, row, stream);
   else draw_hulls<cuts>(p, s, top, row, stream);

@@ -8,7 +8,7 @@
 #ifndef SOL_KERNELS_SELECT_SORTED_CUH
 #define SOL_KERNELS_SELECT_SORTED_CUH
 
-#include "draw.cuh"
+#include "list.cuh"
 
 // The order of a value as a whole number: the addition makes -0 +0, and all NaN one that is above all.
 INLINE uint32_t order_of(float x) {

@@ -8,6 +8,7 @@
 #ifndef SOL_KERNELS_SELECT_WEIGH_CUH
 #define SOL_KERNELS_SELECT_WEIGH_CUH
 
+#include "cut.cuh"
 #include "draw.cuh"
 
 // A histogram of distances below the largest (steps_of), level by level: bins of 2^first steps, then 2^bits times finer ones
@@ -75,20 +76,6 @@ template <bool most, class W> INLINE uint64_t row_all(W &w, uint64_t v) {
   if (threadIdx.x == 0) w.shared->block[t] = v;
   cluster_barrier();
   return join(lane < w.h.blocks ? remote_word(&w.shared->block[t], lane) : 0);
-}
-
-template <int kind> INLINE uint32_t element_bits(const Vec &v, int i) {
-  return kind == KIND_FP32 ? v.u[i] : v.u[i / 2] >> i % 2 * 16 & 0xffff;
-}
-
-// The largest element of a chunk that is not NaN.
-template <int kind> INLINE uint32_t chunk_word(const Vec &v) {
-  return larger_word<kind, 0>(larger_word<kind, 0>(v.u[0], v.u[1]), larger_word<kind, 0>(v.u[2], v.u[3]));
-}
-template <int kind> INLINE float word_top(uint32_t word) {
-  if (kind == KIND_FP32) return __uint_as_float(word);
-  float2 two = widen2(word, kind);
-  return fmaxf(two.x, two.y);
 }
 
 template <int kind, bool alone> INLINE float place_of_value(const Weigher<kind, alone> &w, float x) {

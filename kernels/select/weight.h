@@ -7,7 +7,7 @@
 // if what the random number is beyond the elements before it is less than the element's weight. Either way each element comes with the
 // probability that its weight says, and no cut has to be found. Where top_k leaves more than SELECT_LISTED, one trial by the weights is enough.
 //
-// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer; otherwise that of the columns. Rows of up to
+// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer; otherwise, and of rows of up to SELECT_SHORT columns with a top_p, that of the columns. Rows of up to
 // SELECT_SHORT columns of which top_k alone leaves one of SELECT_SHARE or more are cut roughly: at a distance from the largest that at least k elements do
 // not exceed, found by halving (select_cut). What is drawn of these, in order of the columns, is refused if k elements or more are larger (of equals
 // those of lower columns).

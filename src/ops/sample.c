@@ -9,8 +9,8 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 17, GROUPS = 21 }; // of the kernels
-enum { HULLS, HULLS_CUT, WEIGHTS, FEW, SHORTS };       // of those of short rows, for each type
+enum { DRAW = 0, SHORT = 5, WEIGH = 17, GROUPS = 21, KEPT = 27 }; // of the kernels
+enum { HULLS, HULLS_CUT, WEIGHTS, FEW, SHORTS };                  // of those of short rows, for each type
 static const char *const kernel_names[] = {
     "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",        "sol_draw_2_64_256",
     "sol_draw_4_64_256",     "sol_short_FP32_hulls",  "sol_short_FP32_hulls_cut", "sol_short_FP32_weights",
@@ -18,7 +18,8 @@ static const char *const kernel_names[] = {
     "sol_short_FP16_few",    "sol_short_BF16_hulls",  "sol_short_BF16_hulls_cut", "sol_short_BF16_weights",
     "sol_short_BF16_few",    "sol_weigh_2_warp",      "sol_weigh_4_warp",         "sol_weigh_2_block",
     "sol_weigh_4_block",     "sol_groups_FP32_warp",  "sol_groups_FP16_warp",     "sol_groups_BF16_warp",
-    "sol_groups_FP32_block", "sol_groups_FP16_block", "sol_groups_BF16_block"};
+    "sol_groups_FP32_block", "sol_groups_FP16_block", "sol_groups_BF16_block",    "sol_few_FP32",
+    "sol_few_FP16",          "sol_few_BF16"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
     LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
@@ -130,8 +131,11 @@ static bool find_top(SelectRow *r) {
 static bool is_refused(const SolSample *a) { // what is drawn and is not among the k largest
   return count_of(a) > 1 && !share_of(a) && a->n <= SELECT_SHORT && a->n <= SELECT_SHARE * count_of(a);
 }
+static bool is_kept(const SolSample *a) { // the k largest of a short row in order of the columns
+  return count_of(a) > 1 && share_of(a) && a->n <= SELECT_SHORT;
+}
 static bool is_listed(const SolSample *a) {
-  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a);
+  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a) && !is_kept(a);
 }
 static bool is_grouped(const SolSample *a) {
   return !count_of(a) && !share_of(a) && a->n > (a->dtype == SOL_FP32 ? SELECT_GROUP : SELECT_WHOLE);
@@ -253,7 +257,9 @@ static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
   l->block = SHORT_THREADS, l->cluster = 1;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SHORT_THREADS >> p->lane_bits), 1);
+  int64_t rows = SHORT_THREADS >> p->lane_bits;
+  if (p->k && p->share) l->shared = (uint32_t)(rows * (p->n | 1) * (in == 4 ? 8 : 4)); // their lists
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, rows), 1);
   return true;
 }
 
@@ -294,6 +300,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (is_listed(a)) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
     l.kernel += DRAW;
+  } else if (is_kept(a) && short_plan(&p, in, &l)) {
+    l.kernel = KEPT + kind;
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
     l.kernel = SHORT + SHORTS * kind +
                (p.share                                          ? WEIGHTS
@@ -329,8 +337,8 @@ static int by_column(const void *a, const void *b) {
   return ((const Place *)a)->column < ((const Place *)b)->column ? -1 : 1;
 }
 
-static bool is_cut(const SolSample *a) { // to more elements than a list has
-  return count_of(a) > SELECT_LISTED;
+static bool is_cut(const SolSample *a) { // and drawn from by weights, in order of the columns
+  return count_of(a) > SELECT_LISTED || is_kept(a);
 }
 
 static uint64_t weight_at(const SolSample *a, double value, double top) {

@@ -37,7 +37,7 @@ void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k
   enum { SHORT = 128, LONG = 1024, LONGEST = 8192, MANY = 8, MORE = 16, FEW = 64, LEAST = 512 };
   int64_t chunks = ops_ceil_div(n, 16 / in), of_sm = rows / ctx->sms;
   int64_t longest = of_sm >= MORE ? LONGEST : of_sm >= MANY ? LONG : SHORT;
-  bool is_short = n <= LIST_WHOLE || (k <= FEW && chunks <= longest);
+  bool is_short = k <= FEW && chunks <= longest;
   l->kernel = is_short ? in == 4 : 2 + (in == 4 ? 2 : n > 1 << 16); // 2^16 elements are LONGEST chunks
   plan(ctx, rows, is_short, is_short && chunks > LONG, blocks_of(ctx, rows, chunks, LEAST), l);
 }

@@ -4,12 +4,14 @@
 
 #include "base/error.h"
 #include "base/heap.h"
+#include "kernels/common.h"
 #include "ops/select.h"
 
-static const char *const kernel_names[] = {"sol_topk_2_32_32",  "sol_topk_4_64_32",  "sol_topk_2_32_256",
-                                           "sol_topk_2_64_256", "sol_topk_4_64_256", "sol_topk_sorted_2",
-                                           "sol_topk_sorted_4"};
-enum { SORTED = 5 }; // of the kernels
+static const char *const kernel_names[] = {
+    "sol_topk_2_32_32",     "sol_topk_4_64_32",    "sol_topk_2_32_256", "sol_topk_2_64_256",
+    "sol_topk_4_64_256",    "sol_topk_sorted_2",   "sol_topk_sorted_4", "sol_topk_binned_FP32",
+    "sol_topk_binned_FP16", "sol_topk_binned_BF16"};
+enum { SORTED = 5, BINNED = 7 }; // of the kernels
 
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {LIST_SHARED / 2, LIST_SHARED / 2, LIST_SHARED,
                                                                LIST_SHARED, LIST_SHARED};
@@ -65,6 +67,12 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+static int bits_of(int64_t n) { // of the numbers below n
+  int bits = 0;
+  while (n > 1 << bits) bits++;
+  return bits;
+}
+
 // Rows so short that sorting all of it, so many elements at a time, takes fewer instructions than a list: in as few lanes as hold the k largest, and one
 // more where elements are wider than what is compared. Where rows are too few to occupy the GPU they have more lanes, so that they take few turns.
 static bool sorted_plan(const SolContext *ctx, TopkParams *p, int in, OpsLaunch *l) {
@@ -75,11 +83,22 @@ static bool sorted_plan(const SolContext *ctx, TopkParams *p, int in, OpsLaunch 
   if (bits > MOST || p->n > (bits > FEW ? LONGEST : OF_FEW)) return false;
   while (p->n > TURNS * SORTED_EACH << bits && (int64_t)p->m << bits < 32 * WARPS * ctx->sms) bits++;
   p->lane_bits = bits;
-  while (p->n > 1 << p->column_bits) p->column_bits++;
+  p->column_bits = bits_of(p->n);
   p->of_k = (uint32_t)((1 << SORTED_SHIFT) / p->k + 1);
   l->kernel = SORTED + (in == 4);
   l->block = SORTED_THREADS, l->cluster = 1, l->shared = 0;
   ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SORTED_THREADS >> bits), 1);
+  return true;
+}
+
+// Rows of which so many elements are wanted that a list of candidates would be much of the row: all of it goes to bins.
+static bool binned_plan(TopkParams *p, int in, OpsLaunch *l) {
+  enum { FEW = 64 };
+  if (p->k <= FEW || p->n > (in == 4 ? BINNED_WIDE : BINNED_NARROW)) return false;
+  p->column_bits = bits_of(p->n);
+  l->kernel = BINNED + (in == 4 ? 0 : p->x_kind == KIND_FP16 ? 1 : 2);
+  l->block = BINNED_THREADS, l->cluster = 1, l->shared = 0;
+  ops_grid(l->grid, p->m, 1);
   return true;
 }
 
@@ -110,7 +129,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .wide_ids = id_of(a) == SOL_INT64,
                   .m = (uint64_t)a->m};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  if (!sorted_plan(ctx, &p, in, &l)) list_plan(ctx, a->m, a->n, in, a->k, &l);
+  if (!sorted_plan(ctx, &p, in, &l) && !binned_plan(&p, in, &l)) list_plan(ctx, a->m, a->n, in, a->k, &l);
   return ops_launch(ctx, &ops_topk, &l, stream);
 }
 
@@ -155,7 +174,7 @@ const OpsDef ops_topk = {
     OPS_OPTIONS(option_names),
     OPS_OWN_FUNCTIONS,
     OPS_CASES(select_shapes, bench),
-    OPS_KERNELS("select", kernel_names),
+    OPS_KERNELS("topk", kernel_names),
     .shared = shared_bytes,
     .least_shared = LIST_SHARED / LIST_MORE,
 };
