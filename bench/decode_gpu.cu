@@ -20,7 +20,7 @@
     if (e_) printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(e_)), exit(2);                      \
   } while (0)
 
-static int sms, policy;
+static int sms;
 
 __device__ static uint32_t hash(uint32_t x) {
   x ^= x >> 16, x *= 0x7feb352d, x ^= x >> 15, x *= 0x846ca68b;
@@ -95,21 +95,19 @@ struct Variant {
   const char *name;
   void (*kernel)(const DecodeBoxParams), (*combine)(const DecodeParams);
   int fp8, d, heads, blocks, step; // step: tokens at a time
-  int places, fixed, place, kept;  // bytes of shared memory: before the ring, of a place of all teams, of what they keep
+  size_t shared;
 };
 #define PART(fp8, d, tiles, ways, keys, places, blocks)                                                            \
   {                                                                                                          \
     "tiles " #tiles " ways " #ways " keys " #keys " places " #places " blocks " #blocks,                                    \
-        decode<DecodePart<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, ways, keys>, blocks>, combine<d>,    \
+        decode<DecodePart<fp8 ? KIND_FP16 : KIND_BF16, fp8, d, tiles, ways, keys, places>, blocks>, combine<d>,    \
         fp8, d, tiles * ways * 8, blocks, keys *DECODE_PART_WARPS / ways,                                                  \
-        places, DECODE_PART_FIXED(tiles, ways, d), DECODE_PART_PLACE(ways, d, keys, 2 - fp8), DECODE_PART_KEPT(tiles, d)  \
+        DECODE_PART_SHARED(tiles, ways, d, keys, 2 - fp8, places)                                                  \
   }
 static std::vector<Variant> variants() {
-  return {
-#ifndef ONE
-      PART(0, 128, 2, 2, 16, 7, 3), PART(0, 128, 2, 2, 32, 3, 3), PART(0, 128, 2, 2, 32, 6, 2), PART(0, 128, 1, 4, 16, 12, 4), PART(0, 128, 1, 4, 32, 6, 4), PART(0, 64, 1, 1, 32, 3, 4), PART(0, 256, 1, 1, 16, 2, 3), PART(1, 128, 1, 1, 32, 3, 4), PART(1, 256, 1, 1, 16, 4, 3),
-#endif
-      PART(0, 128, 1, 1, 16, 3, 4)};
+  return {PART(0, 128, 1, 1, 16, 3, 4), PART(0, 128, 1, 1, 16, 4, 3), PART(0, 128, 2, 2, 16, 7, 3),
+          PART(0, 64, 1, 1, 32, 3, 4),  PART(0, 64, 1, 1, 32, 4, 3),  PART(0, 256, 1, 1, 16, 2, 3),
+          PART(1, 128, 1, 1, 32, 3, 4), PART(1, 128, 1, 1, 32, 4, 3), PART(1, 256, 1, 1, 16, 4, 3)};
 }
 
 // As src/ops/decode_attention_launch.c has it.
@@ -132,19 +130,15 @@ static DecodeMap map_of(const void *cache, int d, int size, int page, int kv, in
   return m;
 }
 template <class... Args>
-static void launch_early(void (*kernel)(Args...), int grid, int threads, size_t shared, int cluster, cudaStream_t stream,
+static void launch_early(void (*kernel)(Args...), int grid, int threads, size_t shared, cudaStream_t stream,
                          Args... args) {
-  cudaLaunchAttribute with[3] = {};
-  with[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  with[0].val.programmaticStreamSerializationAllowed = 1;
-  with[1].id = cudaLaunchAttributeClusterDimension;
-  with[1].val.clusterDim.x = cluster ? cluster : 1, with[1].val.clusterDim.y = with[1].val.clusterDim.z = 1;
-  with[2].id = cudaLaunchAttributeClusterSchedulingPolicyPreference;
-  with[2].val.clusterSchedulingPolicyPreference = (cudaClusterSchedulingPolicy)policy;
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(grid), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared,
   config.stream = stream;
-  config.attrs = with, config.numAttrs = cluster ? policy ? 3 : 2 : 1;
+  config.attrs = &early, config.numAttrs = 1;
   CHECK(cudaLaunchKernelEx(&config, kernel, args...));
 }
 
@@ -231,7 +225,7 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
   int calls = (int)std::max<double>(sets, std::min(60.0, 2e-3 / (bytes / 4e12)));
   int64_t half = bytes / 32;
   double light = median_time(calls, [&](int i, cudaStream_t s) {
-    launch_early(copy, (int)((half + 255) / 256), 256, 0, 0, s, (uint4 *)to + i % 2 * half,
+    launch_early(copy, (int)((half + 255) / 256), 256, 0, s, (uint4 *)to + i % 2 * half,
                  (const uint4 *)k[i % sets], half);
   });
   printf("decode %dx%dx%dx%dx%d%s, %.0f MiB, copy %.1f us\n", batch, heads, kv_heads, tokens, d,
@@ -241,22 +235,18 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
   for (const Variant &f : variants()) {
     if (f.d != d || f.fp8 != fp8 || (f.heads > 8) != (heads / kv_heads > 8)) continue;
     CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024));
-    CHECK(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-    printf("  %s; KiB of a part/blocks of an SM/places\n   ", f.name);
-    for (int kib : {128, 256, 512, 1024})
-    for (int way = 0; way < 6; way++) { // clustered or not; deep rings or not; policy
-      int part = kib * 1024 / row_bytes, clustered = way / 2, deep = way % 2, parts = (tokens + part - 1) / part;
-      if (part > 2048 || (part > tokens && part / 2 >= tokens) || part < f.step) continue;
-      if (clustered && (parts < 2 || parts > DECODE_CLUSTER)) continue;
-      if (clustered == 2 && !deep) continue;
-      policy = clustered == 2;
-      for (int per = f.blocks; per > 0; per--) {
+    printf("  %s; KiB of a part/blocks of an SM\n   ", f.name);
+    for (int kib : {64, 128, 256, 512}) {
+      int part = kib * 1024 / row_bytes;
+      if (part > 1024 * (fp8 + 1) || part > tokens * 2 || part < f.step) continue;
+      for (int per : {f.blocks, 2, 1}) {
         enum { WAVES = 8 };
-        int64_t items = (int64_t)batch * kv_heads * parts * ((heads / kv_heads + f.heads - 1) / f.heads);
-        if (per < f.blocks && items > sms * per) continue;
-        if (per > 1 && items <= sms * (per - 2)) continue;
-        if (deep && per == f.blocks) continue;
-        if (clustered && items > 2 * sms * f.blocks) continue;
+        int64_t items = (int64_t)batch * kv_heads * ((tokens + part - 1) / part) *
+                        ((heads / kv_heads + f.heads - 1) / f.heads);
+        if ((per < f.blocks &&
+             (items > sms * f.blocks || items <= sms * (per - 1) || per * sms * 2 < items)) ||
+            (per == 2 && f.blocks == 2 && per != f.blocks))
+          continue;
         DecodeBoxParams all = {};
         DecodeParams &p = all.all;
         p.o = o, p.q = q, p.table = (int32_t *)table, p.lengths = (int32_t *)lengths, p.o_row = heads * d,
@@ -267,13 +257,8 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
         p.capacity = tokens, p.whole = p.part = p.part_most = part, p.step = f.step,
         p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
         p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
-        int heads_each = clustered ? (std::min(p.group, f.heads) + p.parts - 1) / p.parts : 0, sent = heads_each * DECODE_CLUSTER * (d + 2) * 4;
-        p.cluster = clustered ? p.parts : 0, p.places = f.places;
-        size_t shared = per < f.blocks ? (227 * 1024 / per - 1024) / 128 * 128 : f.fixed + std::max(f.places * f.place, f.kept) + sent;
-        if (deep) p.places = std::min<int>(DECODE_PLACES, (int)(shared - f.fixed - sent) / f.place);
-        if (deep && p.places <= f.places) continue;
-        p.received = f.fixed + std::max(p.places * f.place, f.kept);
-        if (p.received + sent > (int)shared) continue;
+        size_t shared =
+            per < f.blocks ? std::max<size_t>(f.shared, (227 * 1024 / per - 1024) / 128 * 128) : f.shared;
         int64_t rows = (int64_t)p.parts * batch * heads;
         p.sums = (float *)space, p.mosts = p.sums + rows * d, p.weights = p.mosts + rows;
         if (want[0] == 0) {
@@ -292,16 +277,16 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
           p.k_cache = k[i % sets], p.v_cache = v[i % sets];
           all.k = map_of(p.k_cache, d, 2 - fp8, PAGE, kv_heads, pages),
           all.v = map_of(p.v_cache, d, 2 - fp8, PAGE, kv_heads, pages);
-          launch_early(f.kernel, grid, 128, shared, p.cluster, s, (const DecodeBoxParams)all);
+          launch_early(f.kernel, grid, 128, shared, s, (const DecodeBoxParams)all);
           int blocks = p.slots == 1 ? (batch * heads + DECODE_SLOTS - 1) / DECODE_SLOTS : batch * heads;
-          if (p.parts > 1 && !p.cluster) launch_early(f.combine, blocks, DECODE_SLOTS * 32, 0, 0, s, (const DecodeParams)p);
+          if (p.parts > 1) launch_early(f.combine, blocks, DECODE_SLOTS * 32, 0, s, (const DecodeParams)p);
         };
         double t = median_time(calls, call);
         CHECK(cudaMemset(o, 0xff, (int64_t)batch * heads * d * 2));
         call(0, 0);
         CHECK(cudaDeviceSynchronize());
         double error = error_of(p, d, want);
-        printf(" %s%d/%d/%d %.3f (%.1f us)%s", clustered ? policy ? "cluster, spread " : "cluster " : "", kib, per, p.places, t / light, t * 1e6, error < 2e-3 ? "" : " WRONG");
+        printf(" %d/%d %.3f (%.1f us)%s", kib, per, t / light, t * 1e6, error < 2e-3 ? "" : " WRONG");
       }
     }
     printf("\n");

@@ -16,10 +16,9 @@ typedef struct DecodeParams {
   int batch, heads, kv_heads, group, tiles;       // tiles: blocks' shares of the heads that share one of K
   int pages, page_size, page_shift;               // page_shift: log 2 of page_size, or -1
   int table_pages, capacity, window;              // capacity: the most tokens of a sequence; window: 0 for none
-  int whole, part, part_most;                     // tokens: of a sequence that is not cut; of a part: at first, and when there are `many` at most
+  int whole, part, part_most;                     // tokens: of a sequence that is not cut; of a part, at least and at most
   int many;                                       // parts of a sequence from which on they become longer
-  int places;                                     // of a team's ring
-  int cluster, received;                          // cluster: blocks that have one part each of a sequence, or 0; received: where in shared memory others' sums come
+  int coarse;                                     // tokens of a part, at least, of a sequence that has fewer than `many` of the shortest
   int step;                                       // tokens that a block has at a time
   int parts;                                      // that a sequence may have
   int hint;                                       // tokens that a block brings to L2 before its predecessor has ended
@@ -56,19 +55,20 @@ typedef struct DecodeBoxParams {
 // Blocks whose warps have items of their own: two items' queries, the last four items, the sequences' parts.
 #define DECODE_ALONE_BYTES (64 << 10) // of the cache, that a warp's item has at least where a sequence has more
 #define DECODE_ALONE_SHARED(d, warps) ((warps) * (2 * 8 * (d)*2 + 64 + 48) + (DECODE_SEQUENCES + 16) * 4)
-// Blocks that have one part at a time, several of an SM: queries, barriers, the sequences' lengths and parts; then places of K or V of `keys` tokens of each
-// team of warps, where what the teams keep at a part's end goes, too; then, in clusters, what other blocks send. tiles: of 8 heads of a warp; ways: warps of a team.
+// Blocks that have one part at a time, several of an SM: places of K or V of `keys` tokens of each team of warps, where what the teams keep at a part's end
+// goes, too; queries, barriers, the sequences' lengths and parts. tiles: of 8 heads of a warp; ways: warps of a team.
 #define DECODE_PART_WARPS 4
-#define DECODE_PLACES 16  // of a team's ring, at most
-#define DECODE_CLUSTER 16 // blocks that add up a sequence's parts among themselves, at most
 #define DECODE_PART_ROOM  (227 * 1024) // of an SM
 #define DECODE_PART_WAVES 8            // blocks for each that runs at a time, at most
-#define DECODE_PART_FIXED(tiles, ways, d)                                                                    \
-  (((ways) * (tiles) * (d)*16 + DECODE_PART_WARPS / (ways)*DECODE_PLACES * 8 +                               \
-    (2 * DECODE_SEQUENCES + DECODE_PART_WARPS) * 4 + 192 + 1023) /                                           \
-   1024 * 1024)
-#define DECODE_PART_PLACE(ways, d, keys, bytes) (DECODE_PART_WARPS / (ways) * (keys) * (d) * (bytes)) // of all teams
-#define DECODE_PART_KEPT(tiles, d) ((DECODE_PART_WARPS * 8 * (tiles) * ((d) + 6) * 4 + 1023) / 1024 * 1024)
+#define DECODE_PART_RING(ways, d, keys, bytes, places)                                                       \
+  (DECODE_PART_WARPS / (ways) * (places) * (keys) * (d) * (bytes))
+#define DECODE_PART_KEPT(tiles, d) (DECODE_PART_WARPS * 8 * (tiles) * ((d) + 6) * 4)
+#define DECODE_PART_SHARED(tiles, ways, d, keys, bytes, places)                                              \
+  ((DECODE_PART_RING(ways, d, keys, bytes, places) > DECODE_PART_KEPT(tiles, d)                              \
+        ? DECODE_PART_RING(ways, d, keys, bytes, places)                                                     \
+        : (DECODE_PART_KEPT(tiles, d) + 1023) / 1024 * 1024) +                                               \
+   (ways) * (tiles) * (d)*16 + DECODE_PART_WARPS / (ways) * (places) * 8 +                                   \
+   (2 * DECODE_SEQUENCES + DECODE_PART_WARPS) * 4 + 64)
 // Of MLA's: tokens of a stage; stages, queries, scores, the tokens' rows in the cache, the sequences' parts; rows: heads of a block.
 #define DECODE_LATENT_KEYS(bytes) (64 / (bytes))
 #define DECODE_LATENT_SHARED(rows, bytes)                                                                    \

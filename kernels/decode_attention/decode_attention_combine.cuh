@@ -60,7 +60,7 @@ template <int V> struct DecodeCombine {
     float x[COUNT][EACH], of_lane[MINE], by[MINE];
     load_weights(p, of_lane, by, first, 0);
     load<COUNT, STEP>(p, x, first, slot);
-    int parts = decode_parts(p, length);
+    int parts = decode_parts<true>(p, length);
     if (parts < 2) return NAN;
     float most = most_of(p, of_lane, first, parts), base = most == -INFINITY ? 0 : most;
     for (int at = 0; at < parts; at += COUNT * STEP) {

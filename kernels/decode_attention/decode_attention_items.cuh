@@ -27,25 +27,22 @@ INLINE int decode_seen_from(const DecodeParams &p, int length) {
 INLINE int decode_length(const DecodeParams &p, int b) {
   return min(max(__ldcg(p.lengths + b), 0), p.capacity);
 }
-// Rounded up; by a power of two.
-INLINE unsigned divide_up(int count, int power) {
-  return (unsigned)(count + power - 1) >> (31 - __clz(power));
-}
-// Tokens of a part of a sequence: as many in each, in whole steps of a block, with what is left in the last.
-INLINE int decode_part(const DecodeParams &p, int length) {
-  int seen = length - decode_seen_from(p, length);
+// Tokens of a part of a sequence: as many in each, in whole steps of a block, with what is left in the last. COARSE: p.coarse may be more than p.part.
+template <bool COARSE = false> INLINE int decode_part(const DecodeParams &p, int length) {
+  int seen = length - decode_seen_from(p, length), part = COARSE && seen < p.part * p.many ? p.coarse : p.part;
   if (seen <= p.whole) return p.whole;
-  unsigned parts = max(divide_up(seen, p.part_most), min(divide_up(seen, p.part), (unsigned)p.many));
-  return (int)((divide_up(seen, p.step) + parts - 1) / parts) * p.step;
+  while (part < p.part_most && seen > part * p.many) part *= 2;
+  unsigned parts = (unsigned)(seen + part - 1) >> (31 - __clz(part)), steps = (unsigned)(seen + p.step - 1) >> (31 - __clz(p.step)); // powers of two
+  return (int)((steps + parts - 1) / parts) * p.step;
 }
-INLINE int decode_parts(const DecodeParams &p, int length) {
-  int part = decode_part(p, length);
+template <bool COARSE = false> INLINE int decode_parts(const DecodeParams &p, int length) {
+  int part = decode_part<COARSE>(p, length);
   return max((length - decode_seen_from(p, length) + part - 1) / part, 1);
 }
 
 // Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES of them, after which there is
 // room for the warps' sums. The first THREADS of the block count. Returns the sum of all. lengths: or NULL; the sequences'.
-template <int THREADS> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count, int *lengths) {
+template <int THREADS, bool COARSE> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count, int *lengths) {
   enum { EACH = DECODE_SEQUENCES / THREADS };
   int each = (count + THREADS - 1) / THREADS, own[EACH], mine[EACH], sum = 0;
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, from = threadIdx.x * each, *warps = before + DECODE_SEQUENCES;
@@ -57,7 +54,7 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
     mine[i] = sum;
     if (own[i] < 0) continue;
     if (lengths) lengths[from + i] = own[i];
-    sum += decode_parts(p, own[i]);
+    sum += decode_parts<COARSE>(p, own[i]);
   }
   int at = sum;
 #pragma unroll
@@ -80,21 +77,21 @@ template <int THREADS> INLINE int decode_count_parts(int *before, const DecodePa
   return all;
 }
 
-INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
-  int part = decode_part(p, item->length);
+template <bool COARSE = false> INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
+  int part = decode_part<COARSE>(p, item->length);
   item->key = decode_seen_from(p, item->length) + item->part * part;
   item->to = min(item->key + part, item->length);
 }
 
-template <int THREADS> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first, int *lengths = 0) {
+template <int THREADS, bool COARSE = false> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first, int *lengths = 0) {
   DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
-  x.per_tile = (int64_t)decode_count_parts<THREADS>(before, p, first, x.count, lengths) * p.kv_heads;
+  x.per_tile = (int64_t)decode_count_parts<THREADS, COARSE>(before, p, first, x.count, lengths) * p.kv_heads;
   x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
   return x;
 }
 
 // lengths: or NULL; in shared memory.
-INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index, const int *lengths = 0) {
+template <bool COARSE = false> INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_t index, const int *lengths = 0) {
   DecodeItem item;
   uint64_t tile, in_tile, at, kv;
   split(index, x.per_tile, &tile, &in_tile);
@@ -107,8 +104,8 @@ INLINE DecodeItem decode_find(const DecodePlan &x, const DecodeParams &p, int64_
   }
   item.index = index, item.left = x.per_tile - in_tile, item.kv = (int)kv, item.tile = (int)tile;
   item.b = x.first + low, item.part = (int)at - x.before[low];
-  item.length = lengths ? lengths[low] : decode_length(p, item.b), item.parts = decode_parts(p, item.length);
-  decode_start_part(p, &item);
+  item.length = lengths ? lengths[low] : decode_length(p, item.b), item.parts = decode_parts<COARSE>(p, item.length);
+  decode_start_part<COARSE>(p, &item);
   return item;
 }
 

@@ -3,15 +3,12 @@
 // hide; and where there are more parts than blocks run at a time the hardware gives the next one to whichever SM is done first: SMs do not get
 // equal shares of the memory.
 //
-// Each warp has every fourth tile of KEYS tokens of the part, and a ring of places, of K and of V by turns, that it fills itself by tensor
-// copies of 16 tokens, which never lie in two pages: as soon as a place was read the copy of what comes a ring later is under way. Where more heads
+// Each warp has every fourth tile of KEYS tokens of the part, and a ring of PLACES places, of K and of V by turns, that it fills itself by tensor
+// copies of 16 tokens, which never lie in two pages: as soon as a place was read the copy of what comes PLACES later is under way. Where more heads
 // share one of K than a warp has registers for, teams of two warps have a ring together, and half of the heads each.
 //
 // The products are those of decode_attention_warps.cuh: scores are K Q^T, 16 tokens by 8 heads, and O^T is V^T P^T; K and V by ldmatrix. Queries
 // are in shared memory, in the order in which lanes take them, once for all warps.
-//
-// Where a launch has few sequences the blocks of a cluster have the parts of one, a part each, and add them up among themselves, in the order of
-// decode_attention_combine.cuh: head h is added up by block h modulo their number, to which all others send their sums of it.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_PART_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_PART_CUH
 
@@ -19,7 +16,7 @@
 #include "decode_attention/decode_attention_warps.cuh"
 
 // TILES: of 8 heads, which share one of K, of a warp; WAYS: warps of a team, 1 or 2.
-template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS> struct DecodePart {
+template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS, int PLACES> struct DecodePart {
   enum { WARPS = DECODE_PART_WARPS, THREADS = WARPS * 32, TEAMS = WARPS / WAYS, STEP = TEAMS * KEYS }; // STEP: tokens of all teams' tiles
   typedef DecodeWarps<KIND, FP8, D, TILES, KEYS, TEAMS, 1> Base;
   typedef DecodeWarps<KIND, FP8, D, TILES * WAYS, KEYS, TEAMS, 1> Whole; // of all heads
@@ -31,28 +28,25 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS> struct Decode
     WIDE = ROW < 128 ? ROW : 128, // bytes of a row of a copy
     GROUPS = KEYS / 16,
     BOX = 16 * ROW, // bytes of a copy
-    PLACE = GROUPS * BOX,
-    HEADS = WAYS * TILES * 8,
-    FIXED = DECODE_PART_FIXED(TILES, WAYS, D) // bytes before the ring
+    HEADS = WAYS * TILES * 8
   };
   static constexpr uint32_t ALL = Base::ALL;
   struct Shared {
+    union {
+      uint8_t place[TEAMS][PLACES][GROUPS][BOX];
+      Kept kept; // of the teams, when all places were read
+    };
     uint4 q[WAYS * TILES * D]; // of 8 heads, 32 elements and a lane each
-    uint64_t full[TEAMS][DECODE_PLACES], sent; // sent: by the cluster's blocks
+    uint64_t full[TEAMS][PLACES];
     DecodeItem item; // what is not needed while products go on is not in registers
-    DecodePlan plan;
     int lengths[DECODE_SEQUENCES], before[DECODE_SEQUENCES + WARPS];
   };
-  static_assert(sizeof(Shared) <= FIXED, "the ring is behind it");
   struct Turn { // the place that is read next
     int place;
     uint32_t parity;
-    __device__ __forceinline__ void next(const DecodeParams &p) {
-      if (++place == p.places) place = 0, parity ^= 1;
+    __device__ __forceinline__ void next() {
+      if (++place == PLACES) place = 0, parity ^= 1;
     }
-  };
-  struct Received { // what the parts have of a head
-    float o[DECODE_CLUSTER][D], most[DECODE_CLUSTER], weight[DECODE_CLUSTER];
   };
 
   static __device__ __forceinline__ int team() {
@@ -64,16 +58,6 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS> struct Decode
   static __device__ __forceinline__ void team_sync() {
     if (WAYS == 1) __syncwarp();
     else named_sync(1 + team(), WAYS * 32);
-  }
-
-  static __device__ __forceinline__ uint8_t *place_of(Shared *s, const DecodeParams &p, int place) {
-    return (uint8_t *)s + FIXED + (team() * p.places + place) * PLACE;
-  }
-  static __device__ __forceinline__ Kept *kept(Shared *s) { // of the teams, when all places were read
-    return (Kept *)((uint8_t *)s + FIXED);
-  }
-  static __device__ __forceinline__ Received *received(Shared *s, const DecodeParams &p) {
-    return (Received *)((uint8_t *)s + p.received);
   }
 
   // ---- copies ----
@@ -100,15 +84,15 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS> struct Decode
     bool mine = x.copied >> lane & 1;
     uint64_t *full = &s->full[team()][place];
     barrier_expect(full, mine ? (int)BOX : 0);
-    if (mine) tensor_load_5d(place_of(s, p.all, place) + lane % GROUPS * BOX, n % 2 ? &p.v : &p.k, full, 0, x.place.in_page, 0, x.place.kv, x.place.page);
+    if (mine) tensor_load_5d(s->place[team()][place][lane % GROUPS], n % 2 ? &p.v : &p.k, full, 0, x.place.in_page, 0, x.place.kv, x.place.page);
   }
 
   // Starts to fill the ring from a place on. Returns how many places are.
   static __device__ __forceinline__ int fill(Shared *s, const DecodeBoxParams &p, Boxes *x, Turn to) {
     x->copied = __ballot_sync(~0u, x->place.there && (unsigned)x->place.page < (unsigned)p.all.pages);
-    int count = min(x->tiles * 2, p.all.places);
-    for (int i = 0; i < count; i++, to.next(p.all)) copy(s, p, *x, i, to.place);
-    return count;
+#pragma unroll
+    for (int i = 0; i < PLACES; i++, to.next()) copy(s, p, *x, i, to.place);
+    return min(x->tiles * 2, (int)PLACES);
   }
 
   // Whether what was read of memory before the predecessor's end, which may have written it, is the same now: lengths, and the pages' numbers.
@@ -245,21 +229,19 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS> struct Decode
       Scores scores;
       uint32_t there = tokens_there(item, boxes, i);
       barrier_wait(&s->full[team()][turn->place], turn->parity);
-      uint8_t *keys = place_of(s, p.all, turn->place);
-      if (!(there & 0xffff) || (GROUPS == 2 && !(there >> 16))) clear_others(keys, there); // not copied
-      multiply_keys(scores, q, shared_address(keys));
+      if (!(there & 0xffff) || (GROUPS == 2 && !(there >> 16))) clear_others(s->place[team()][turn->place][0], there); // not copied
+      multiply_keys(scores, q, shared_address(s->place[team()][turn->place]));
       team_sync();
-      copy(s, p, boxes, i * 2 + p.all.places, turn->place);
-      turn->next(p.all);
+      copy(s, p, boxes, i * 2 + PLACES, turn->place);
+      turn->next();
       Base::in_units(scores, u, there);
       Base::weigh(scores, x);
       barrier_wait(&s->full[team()][turn->place], turn->parity);
-      uint8_t *values = place_of(s, p.all, turn->place);
-      if (there != ALL) clear_others(values, there);
-      add_values(x, scores, shared_address(values));
+      if (there != ALL) clear_others(s->place[team()][turn->place][0], there);
+      add_values(x, scores, shared_address(s->place[team()][turn->place]));
       team_sync();
-      copy(s, p, boxes, i * 2 + 1 + p.all.places, turn->place);
-      turn->next(p.all);
+      copy(s, p, boxes, i * 2 + 1 + PLACES, turn->place);
+      turn->next();
     }
   }
 
@@ -286,76 +268,13 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS> struct Decode
       }
   }
 
-  static __device__ __forceinline__ int heads_of(const DecodeParams &p, int tile) {
-    return min(p.group - tile * HEADS, HEADS);
-  }
-
-  // Adds up what the teams have of each head for the block of the cluster that adds up its parts.
-  static __device__ __forceinline__ void send(Shared *s, const DecodeParams &p, const DecodeItem &item) {
-    int lane = threadIdx.x % 32;
-    Whole::template add_up_heads<WARPS>(kept(s), heads_of(p, item.tile), [&](int head, float most, float sum, const float(&o)[D / 32]) {
-      int rank = head % p.cluster;
-      Received *to = received(s, p) + head / p.cluster;
-#pragma unroll
-      for (int i = 0; i < D / 32; i++) send_float(&to->o[item.part][i * 32 + lane], o[i], &s->sent, rank);
-      if (lane == 0) send_float(&to->most[item.part], most, &s->sent, rank);
-      if (lane == 0) send_float(&to->weight[item.part], sum, &s->sent, rank);
-    });
-  }
-
-  // Adds up the parts of a head that this block has received: as DecodeCombine does, with the same bits.
-  static __device__ __forceinline__ void combine_head(const Received *x, const DecodeParams &p, int b, int head, int parts) {
-    float most = -INFINITY, weight = 0, times[DECODE_CLUSTER];
-#pragma unroll
-    for (int i = 0; i < DECODE_CLUSTER; i++)
-      if (i < parts) most = fmaxf(most, x->most[i]);
-    float base = most == -INFINITY ? 0 : most;
-#pragma unroll
-    for (int i = 0; i < DECODE_CLUSTER; i++) times[i] = i < parts ? exp_two(x->most[i] - base) : 0;
-#pragma unroll
-    for (int slot = 0; slot < DECODE_SLOTS; slot++) {
-      float of_slot = 0;
-#pragma unroll
-      for (int i = slot; i < DECODE_CLUSTER; i += DECODE_SLOTS)
-        if (i < parts) of_slot = __fadd_rn(of_slot, __fmul_rn(x->weight[i], times[i]));
-      weight = __fadd_rn(weight, of_slot);
-    }
-    float by = weight == 0 ? 0 : p.v_scale / weight;
-    for (int column = threadIdx.x; column < D; column += THREADS) {
-      float all = 0;
-#pragma unroll
-      for (int slot = 0; slot < DECODE_SLOTS; slot++) {
-        float of_slot = 0;
-#pragma unroll
-        for (int i = slot; i < DECODE_CLUSTER; i += DECODE_SLOTS)
-          if (i < parts) of_slot = __fadd_rn(of_slot, __fmul_rn(times[i], x->o[i][column]));
-        all = __fadd_rn(all, of_slot);
-      }
-      store_one(p.o, b * p.o_row + (int64_t)head * D + column, Base::kind_of(p), all * by);
-    }
-    if (p.lse && threadIdx.x == 0) p.lse[(int64_t)b * p.heads + head] = log_sum(base, 1, weight);
-  }
-
-  // What other blocks send for the heads that this one adds up.
-  static __device__ __forceinline__ void combine(Shared *s, const DecodeParams &p) {
-    DecodeItem item = s->item;
-    int heads = heads_of(p, item.tile), rank = block_rank();
-    if (item.parts < 2 || rank >= heads) return;
-    int mine = (heads - rank + p.cluster - 1) / p.cluster;
-    if (threadIdx.x == 0) barrier_expect(&s->sent, mine * item.parts * (D + 2) * 4);
-    wait_for_sent(&s->sent, 0);
-    for (int i = 0; i < mine; i++)
-      combine_head(received(s, p) + i, p, item.b, item.kv * p.group + item.tile * HEADS + rank + i * p.cluster, item.parts);
-  }
-
   // Adds up what the teams have.
   static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, const State &x) {
     __syncthreads(); // all places have been read
     DecodeItem item = s->item;
-    keep(kept(s), x, heads_of(p, item.tile));
+    keep(&s->kept, x, min(p.group - item.tile * HEADS, HEADS));
     __syncthreads();
-    if (p.cluster && item.parts > 1) send(s, p, item);
-    else Whole::template add_up<WARPS>(kept(s), p, item.b, item.part, item.parts, item.kv * p.tiles + item.tile);
+    Whole::template add_up<WARPS>(&s->kept, p, item.b, item.part, item.parts, item.kv * p.tiles + item.tile);
     async_fence(); // before the next copies
     __syncthreads();
   }
@@ -367,37 +286,17 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS> struct Decode
   static __device__ __forceinline__ bool start(Shared *s, const DecodeBoxParams &p, const DecodePlan &plan, const DecodeItem &item, Boxes *boxes, Turn *turn) {
     wait_for_predecessor();
     int filled = fill(s, p, boxes, *turn);
-    if (p.all.cluster) cluster_started();
     bool same = same_as_before(s, plan, p.all, item, *boxes);
-    for (int i = 0; !same && i < filled; i++, turn->next(p.all)) barrier_wait(&s->full[team()][turn->place], turn->parity);
+    for (int i = 0; !same && i < filled; i++, turn->next()) barrier_wait(&s->full[team()][turn->place], turn->parity);
     return same;
-  }
-
-  // In a cluster: the part of its sequence that the block has. Its heads of K are numbered within sequences, and these within tiles of heads.
-  static __device__ __forceinline__ DecodeItem item_of_cluster(const DecodeParams &p) {
-    DecodeItem item;
-    int cluster = blockIdx.x / p.cluster, row = cluster / p.kv_heads;
-    item.kv = cluster % p.kv_heads, item.b = row % p.batch, item.tile = row / p.batch;
-    item.length = decode_length(p, item.b), item.parts = decode_parts(p, item.length);
-    item.index = blockIdx.x, item.left = 1, item.part = block_rank();
-    decode_start_part(p, &item);
-    return item;
-  }
-
-  // Its plan: that part, if it is there.
-  static __device__ __forceinline__ DecodePlan plan_of_cluster(Shared *s, const DecodeItem &item) {
-    if (threadIdx.x == 0) s->lengths[0] = item.length, s->item = item;
-    return {s->before, item.b, 1, 1, item.index, item.index + (item.part < item.parts)};
   }
 
   // The block's items of some sequences. early: the predecessor may still run. Returns false where all begins again.
   static __device__ __forceinline__ bool attend_items(Shared *s, const DecodeBoxParams &p, int first, bool early, Turn *turn) {
-    DecodeItem item;
-    if (p.all.cluster) item = item_of_cluster(p.all);
-    DecodePlan plan = p.all.cluster ? plan_of_cluster(s, item) : decode_plan<THREADS>(s->before, p.all, first, s->lengths);
+    DecodePlan plan = decode_plan<THREADS, true>(s->before, p.all, first, s->lengths);
     for (int64_t index = plan.begin; early || index < plan.end; index++) {
       bool any = index < plan.end;
-      if (!p.all.cluster) item = decode_find(plan, p.all, any ? index : 0, s->lengths);
+      DecodeItem item = decode_find<true>(plan, p.all, any ? index : 0, s->lengths);
       if (!any) item.to = item.key;
       Boxes boxes = look_up(plan, p.all, item);
       if (!early) fill(s, p, &boxes, *turn);
@@ -405,29 +304,26 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS> struct Decode
       early = false;
       if (!any) break;
       load_queries(s, p.all, item);
-      if (threadIdx.x == 0) s->item = item, s->plan = plan;
+      if (threadIdx.x == 0) s->item = item;
       __syncthreads();
       State x;
       attend(s, p, item, boxes, turn, &x);
       finish(s, p.all, x);
-      plan = s->plan, index = s->item.index;
     }
-    if (p.all.cluster) combine(s, p.all);
     return true;
   }
 
   static __device__ __forceinline__ void run(const DecodeBoxParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    for (int i = threadIdx.x; i < TEAMS * DECODE_PLACES; i += THREADS) barrier_init(&s->full[0][0] + i, GROUPS);
-    if (threadIdx.x == 0) barrier_init(&s->sent, 1);
+    static_assert(sizeof(Shared) <= DECODE_PART_SHARED(TILES, WAYS, D, KEYS, Base::BYTES, PLACES), "as the launcher has it");
+    for (int i = threadIdx.x; i < TEAMS * PLACES; i += THREADS) barrier_init(&s->full[0][0] + i, GROUPS);
     barrier_init_done();
-    if (p.all.cluster) cluster_starts();
     Turn turn = {0, 0};
     bool early = true;
     for (int first = 0; first < p.all.batch; early = false) {
       __syncthreads();
-      if (attend_items(s, p, first, early, &turn)) first += p.all.cluster ? p.all.batch : DECODE_SEQUENCES;
+      if (attend_items(s, p, first, early, &turn)) first += DECODE_SEQUENCES;
     }
   }
 };

@@ -340,9 +340,11 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     arrive(&s->full[turn]);
   }
 
-  // Adds up what the warps kept of a part for some heads, and calls give(head, most, sum, o) for each: o is the lane's of every 32 elements. ADDING: warps that do so.
-  template <int ADDING, class Give> static __device__ __forceinline__ void add_up_heads(const Kept *k, int heads, Give give) {
+  // Adds up what the warps kept of a part, for some of its heads; tile: of all heads; ADDING: warps that do so. The only part of its sequence is finished; of
+  // more, the combining kernel does that.
+  template <int ADDING = WARPS> static __device__ __forceinline__ void add_up(const Kept *k, const DecodeParams &p, int b, int in_sequence, int parts, int tile) {
     int lane = threadIdx.x % 32;
+    int kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS, heads = min(p.group - in_group, HEADS);
     for (int head = threadIdx.x / 32; head < heads; head += ADDING) {
       float most = -INFINITY, sum = 0, by[WARPS], o[D / 32] = {};
 #pragma unroll
@@ -354,14 +356,6 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
       for (int w = 0; w < WARPS; w++)
 #pragma unroll
         for (int i = 0; i < D / 32; i++) o[i] += by[w] * k->o[w][head][i * 32 + lane];
-      give(head, most, sum, o);
-    }
-  }
-
-  // tile: of all heads. The only part of its sequence is finished; of more, the combining kernel does that.
-  template <int ADDING = WARPS> static __device__ __forceinline__ void add_up(const Kept *k, const DecodeParams &p, int b, int in_sequence, int parts, int tile) {
-    int lane = threadIdx.x % 32, kv = tile / p.tiles, in_group = (tile - kv * p.tiles) * HEADS;
-    add_up_heads<ADDING>(k, min(p.group - in_group, HEADS), [&](int head, float most, float sum, const float(&o)[D / 32]) {
       int all = kv * p.group + in_group + head;
       int64_t part = ((int64_t)b * p.heads + all) * p.parts + in_sequence;
       float last = sum == 0 ? 0 : p.v_scale / sum;
@@ -370,10 +364,10 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
         if (parts > 1) p.sums[part * D + i * 32 + lane] = o[i];
         else store_one(p.o, b * p.o_row + (int64_t)all * D + i * 32 + lane, kind_of(p), o[i] * last);
       }
-      if (lane) return;
+      if (lane) continue;
       if (parts > 1) p.mosts[part] = most, p.weights[part] = sum;
       else if (p.lse) p.lse[(int64_t)b * p.heads + all] = log_sum(most, 1, sum);
-    });
+    }
   }
 
   static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, uint32_t count) {

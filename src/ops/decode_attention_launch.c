@@ -1,6 +1,4 @@
 // How sequences are cut into parts, and the two kernels: one for the parts, one that adds them up.
-#include <stdlib.h>
-
 #include "kernels/common.h"
 #include "ops/decode_attention_parts.h"
 
@@ -62,15 +60,10 @@ static const Variant variants[DECODE_KERNELS] = {
 #include "kernels/decode_attention/decode_attention.def"
 };
 
-// Shared memory of a variant that may have more than it needs: bytes before its ring, of a place of it, of what is kept there; places at least.
-typedef struct Ring {
-  int fixed, place, kept, places;
-} Ring;
-static const Ring rings[DECODE_KERNELS] = {
+// Shared memory that a variant needs, where it may have more.
+static const uint32_t needed[DECODE_KERNELS] = {
 #define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
-  [DECODE_PART_##kind##_##fp8##_##d##_##ways] = {DECODE_PART_FIXED(tiles, ways, d),                          \
-                                                 DECODE_PART_PLACE(ways, d, keys, 2 - (fp8)),                \
-                                                 DECODE_PART_KEPT(tiles, d), places},
+  [DECODE_PART_##kind##_##fp8##_##d##_##ways] = DECODE_PART_SHARED(tiles, ways, d, keys, 2 - (fp8), places),
 #define HEADS(...)
 #define ALONE(...)
 #define LATENT(...)
@@ -129,10 +122,10 @@ static int combining(int64_t v_dim) {
 }
 
 // Tokens of a part: at least `part`, whose bytes in the cache are 64 times those of its sums (heads of 256 in 16 bits, whose parts' ends take
-// longest: 512 times), and from `many` parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
+// longest: 512 times), and from DECODE_PARTS parts on up to `most`; sequences up to `whole` are not cut. It depends on the heads' shape and the sequence's length alone, so that a
 // sequence's bits do not depend on the batch.
 typedef struct Lengths {
-  int64_t whole, part, most, many;
+  int64_t whole, part, most, many, coarse; // coarse: of sequences of fewer than `many` parts
 } Lengths;
 
 static int64_t tokens_of(int64_t bytes, int64_t row) {
@@ -150,15 +143,13 @@ static bool has_sm_alone(const SolDecodeAttention *a) {
   return a->d == 128 && a->heads / a->kv_heads <= 8 && decode_cache_type(a) != SOL_FP8;
 }
 
-// Of blocks that have one part at a time: parts of 512 KiB, beside which a block's begin and end take little, and as many as a cluster adds up by itself where they
-// then have no more than 1 MiB. A warp's lanes hold the places of 2048 tokens, those of a team of two of 1024; with a window of up to 15 less.
+// Of blocks that have one part at a time: parts of 512 KiB, beside which a block's begin and end take little, but of sequences of 8 MiB on, beside which there
+// may be few others, 32 parts at least. A warp's lanes hold the places of 2048 tokens, those of a team of two of 1024; with a window of up to 15 less.
 static Lengths lengths_of_parts(const SolDecodeAttention *a) {
   int64_t row = row_bytes(a), ways = a->heads / a->kv_heads > 8 ? 2 : 1,
-          room = (a->window ? 1024 : 2048) / ways, part = tokens_of(1 << 19, row),
-          most = tokens_of(1 << 20, row);
-  if (most > room) most = room;
-  if (part > most) part = most;
-  return (Lengths){part, part, most, DECODE_CLUSTER};
+          most = (a->window ? 1024 : 2048) / ways, coarse = tokens_of(1 << 19, row);
+  if (coarse > most) coarse = most;
+  return (Lengths){coarse, coarse / 2 < 128 ? 128 : coarse / 2, most, DECODE_PARTS, coarse};
 }
 
 static Lengths lengths_of(const SolDecodeAttention *a, int how) {
@@ -168,22 +159,23 @@ static Lengths lengths_of(const SolDecodeAttention *a, int how) {
   int64_t sums = (long_ends ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
   if (a->d == DECODE_LATENT) {
     int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
-    return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS};
+    return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS, tokens};
   }
   if (is_alone(a)) {
     int64_t bytes = 128 * a->v_dim * 4,
             tokens = (bytes < DECODE_ALONE_BYTES ? DECODE_ALONE_BYTES : bytes) / row;
-    return (Lengths){tokens, tokens, tokens_of(most / 4, row), DECODE_ALONE_PARTS};
+    return (Lengths){tokens, tokens, tokens_of(most / 4, row), DECODE_ALONE_PARTS, tokens};
   }
   int64_t least = tokens_of(sums < low    ? low
                             : sums > most ? most
                                           : sums,
                             row),
           whole = tokens_of(2 * low, row);
-  return (Lengths){least > whole || long_ends ? least : whole, least, tokens_of(most, row), DECODE_PARTS};
+  return (Lengths){least > whole || long_ends ? least : whole, least, tokens_of(most, row), DECODE_PARTS,
+                   least};
 }
 
-// The most that a sequence has.
+// The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
 static int64_t parts_of(const SolDecodeAttention *a, int how) {
   Lengths x = lengths_of(a, how);
   int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length,
@@ -240,6 +232,7 @@ static DecodeParams params_of(const SolDecodeAttention *a, const Variant *v) {
                         .part = (int)lengths.part,
                         .part_most = (int)lengths.most,
                         .many = (int)lengths.many,
+                        .coarse = (int)lengths.coarse,
                         .parts = (int)parts,
                         .step = v->step,
                         .hint = (int)(DECODE_HINT / row_bytes(a)),
@@ -279,33 +272,14 @@ static SolStatus make_map(SolContext *ctx, const SolDecodeAttention *a, const vo
   return status ? ops_fail(status, "decode_attention: %s", err.message) : SOL_OK;
 }
 
-// Bytes that the blocks of a cluster send to one of them: of every so manieth head.
-static int sent_to_one(const SolDecodeAttention *a, const Variant *v, int64_t cluster) {
-  int64_t heads = a->heads / a->kv_heads;
-  if (heads > v->rows) heads = v->rows;
-  return cluster ? (int)(ops_ceil_div(heads, cluster) * DECODE_CLUSTER * (a->v_dim + 2) * 4) : 0;
-}
-
 // Of blocks that have one part each, as many as there are parts, so that the hardware deals them out; where sequences may be much shorter than the most, so
-// that most blocks would have none, several parts each. With few parts a block takes more of the SM's shared memory than it needs, for more places in its ring: those of a kernel
+// that most blocks would have none, several parts each. With few parts a block takes more of the SM's shared memory than it needs: those of a kernel
 // that starts while its predecessor ends would all go to the SMs that are done first.
-static void spread_blocks(const SolContext *ctx, const SolDecodeAttention *a, const Variant *v, int64_t items,
-                          OpsLaunch *l, DecodeParams *p) {
-  const Ring *r = &rings[l->kernel];
+static void spread_blocks(const SolContext *ctx, const Variant *v, int64_t items, OpsLaunch *l,
+                          int64_t *blocks) {
   int64_t each = ops_ceil_div(items, ctx->sms);
-  const char *e;
-  int few = p->parts > 1 && p->parts <= DECODE_CLUSTER && each <= ((e = getenv("SOL_X_MOST")) ? atoi(e) : 1);
-  if (few) p->cluster = p->parts, each += (e = getenv("SOL_X_MORE")) ? atoi(e) : 1;
-  int sent = sent_to_one(a, v, p->cluster);
-  int room = (int)(DECODE_PART_ROOM / each - 1024) / 128 * 128;
-  p->places = r->places;
-  if (each < v->blocks && !getenv("SOL_X_SHALLOW")) p->places = (room - r->fixed - sent) / r->place;
-  if (p->places > DECODE_PLACES) p->places = DECODE_PLACES;
-  if (p->places < r->places) p->places = r->places;
-  int ring = p->places * r->place;
-  p->received = r->fixed + (ring > r->kept ? ring : r->kept);
-  l->shared = each < v->blocks ? (uint32_t)room : (uint32_t)(p->received + sent);
-  l->cluster = (uint32_t)p->cluster;
+  l->shared = each < v->blocks ? (uint32_t)(DECODE_PART_ROOM / each - 1024) / 128 * 128 : needed[l->kernel];
+  *blocks *= DECODE_PART_WAVES;
 }
 
 SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -323,7 +297,7 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  if (v->how == PARTS_ALONE) spread_blocks(ctx, &a, v, items, &l, &p), blocks *= DECODE_PART_WAVES;
+  if (v->how == PARTS_ALONE) spread_blocks(ctx, v, items, &l, &blocks);
   if (v->how == WARPS_ALONE) items = ops_ceil_div(items, v->threads / 32);
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
   DecodeBoxParams boxes = {.all = p};
@@ -334,9 +308,9 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
     l.params = &boxes, l.bytes = sizeof boxes, l.one_param = true;
   }
   status = ops_launch(ctx, &ops_decode_attention, &l, stream);
-  if (status || p.parts < 2 || p.cluster) return status;
+  if (status || p.parts < 2) return status;
   l.params = &p, l.bytes = sizeof p, l.one_param = false;
-  l.kernel = combining(a.v_dim), l.shared = 0, l.cluster = 0, l.block = DECODE_SLOTS * 32;
+  l.kernel = combining(a.v_dim), l.shared = 0, l.block = DECODE_SLOTS * 32;
   ops_grid(l.grid, (uint64_t)ops_ceil_div(a.batch * a.heads, DECODE_SLOTS / p.slots), 1);
   return ops_launch(ctx, &ops_decode_attention, &l, stream);
 }
