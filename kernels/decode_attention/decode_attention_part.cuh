@@ -190,10 +190,9 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS, int PLACES> s
             a[0] = Base::halves(low & 0xffff), a[1] = Base::halves(low >> 16), a[2] = Base::halves(high & 0xffff), a[3] = Base::halves(high >> 16);
           }
 #pragma unroll
-          for (int t = 0; t < TILES; t++) {
-            float(&o)[4] = x->o[t][j * STEPS + h];
-            multiply_16x8(o, a, b[t][0][0], b[t][0][1], KIND);
-            if (KIND == KIND_BF16) multiply_16x8(o, a, b[t][1][0], b[t][1][1], KIND);
+          for (int n = 0; n < (KIND == KIND_BF16 ? 2 : 1) * TILES; n++) { // none waits for the product before it
+            int t = n % TILES;
+            multiply_16x8(x->o[t][j * STEPS + h], a, b[t][n / TILES][0], b[t][n / TILES][1], KIND);
           }
         }
       }

@@ -210,8 +210,11 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
     }
   }
 
-  // Scores become powers of two relative to the largest, and what was added before is scaled to it.
+  // Scores become powers of two relative to the largest, and what was added before is scaled to it. One vote for all heads: a branch for each would keep their
+  // shuffles from going on at the same time.
   static __device__ __forceinline__ void weigh(Scores &s, State *x) {
+    float by[TILES][2];
+    bool scales = false;
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll
@@ -221,17 +224,20 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
         for (int i = 0; i < GROUPS; i++) most = fmaxf(most, fmaxf(s[t][i][h], s[t][i][h + 2]));
 #pragma unroll
         for (int o = 4; o < 32; o *= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
-        float base = most == -INFINITY ? 0 : most, by = exp_two(x->most[t][h] - base);
+        float base = most == -INFINITY ? 0 : most;
+        by[t][h] = exp_two(x->most[t][h] - base), scales |= by[t][h] != 1;
 #pragma unroll
         for (int i = 0; i < GROUPS * 2; i++) {
           float *one = &s[t][i / 2][i % 2 * 2 + h];
           sum += *one = exp_two(*one - base);
         }
-        x->sum[t][h] = x->sum[t][h] * by + sum, x->most[t][h] = most;
-        if (__any_sync(~0u, by != 1))
-#pragma unroll
-        for (int i = 0; i < O_TILES * 2; i++) x->o[t][i / 2][i % 2 * 2 + h] *= by;
+        x->sum[t][h] = x->sum[t][h] * by[t][h] + sum, x->most[t][h] = most;
       }
+    if (!__any_sync(~0u, scales)) return;
+#pragma unroll
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+      for (int i = 0; i < O_TILES * 4; i++) x->o[t][i / 4][i % 4] *= by[t][i % 2];
   }
 
   static __device__ __forceinline__ uint32_t turned(uint32_t x) {
