@@ -156,14 +156,38 @@ INLINE void lean_columns(ColumnsLean p, uint32_t column, int per, int odd, int k
   }
 }
 
-// The last elements of a dense tensor with odd rows, less than a chunk. Using few registers matters more here than time.
-INLINE void lean_tail(int op, ColumnsLean p, uint32_t first) {
+// An element as it is stored, and as a float: what is loaded first is not waited for before what is loaded next.
+INLINE uint32_t column_load(const void *x, int64_t i, int kind) {
+  return kind == KIND_FP32 ? ((const uint32_t *)x)[i] : ((const uint16_t *)x)[i];
+}
+INLINE float column_float(uint32_t u, int kind) {
+  if (kind == KIND_FP32) return __uint_as_float(u);
+  return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)u)) : __uint_as_float(u << 16);
+}
+
+// Element `at` of x and `to` of y.
+template <typename P> INLINE void columns_one(int op, const P &p, int64_t at, int64_t to, int64_t column) {
+  uint32_t x = column_load(p.x, at, p.x_kind), v = p.vector ? column_load(p.vector, column, p.vector_kind) : 0;
+  float by = p.vector ? column_float(v, p.vector_kind) : op == SCALE_COLUMNS ? 1 : 0;
+  store_one(p.y, to, p.y_kind, columns_apply(op, column_float(x, p.x_kind), by, p.scale));
+}
+
+// Short rows that are apart, and small tensors, an element a thread: all that a row has of a sector is written by one store. Chunks are elements.
+INLINE void columns_single(int op, const ColumnsParams &p) {
+  uint64_t i = thread_index(), column;
+  begin_kernel();
+  if (i >= p.spread.chunks) return;
+  int64_t row = (int64_t)spread_divide(i, p.spread, &column);
+  columns_one(op, p, row * p.x_stride + (int64_t)column, row * p.y_stride + (int64_t)column, (int64_t)column);
+}
+
+// Element e of a dense tensor with odd rows.
+INLINE void lean_one(int op, const ColumnsLean &p, uint32_t e) { columns_one(op, p, e, e, e - divide32(e, p.divider) * p.divider.by); }
+
+// The last elements of a large one, less than a chunk. Using few registers matters more here than time.
+INLINE void lean_tail(int op, const ColumnsLean &p, uint32_t first) {
 #pragma unroll 1
-  for (uint32_t e = first; e < p.total; e++) {
-    uint32_t column = e - divide32(e, p.divider) * p.divider.by;
-    float v = p.vector ? load_one(p.vector, column, p.vector_kind) : op == SCALE_COLUMNS ? 1 : 0;
-    store_one(p.y, e, p.y_kind, columns_apply(op, load_one(p.x, e, p.x_kind), v, p.scale));
-  }
+  for (uint32_t e = first; e < p.total; e++) lean_one(op, p, e);
 }
 
 // Large dense tensors with odd rows. After `period` chunks a row starts with a chunk again, and the same columns are under them: a thread
@@ -227,11 +251,12 @@ INLINE void columns_lean(int op, int in, int out, int x_kind, int y_kind, int od
     row[k] = divide32(odd ? i * per : i, p.divider);
     column[k] = (odd ? i * per : i) - row[k] * p.divider.by;
     at[k] = dense ? (uint64_t)i * (per * in) : row[k] * p.x_stride + (uint64_t)column[k] * (per * in);
-    if (may_hint() && i < p.chunks && threadIdx.x % 8 == 0) prefetch_l2((const char *)p.x + at[k]);
+    if (may_hint() && i < (odd ? p.whole : p.chunks) && threadIdx.x % 8 == 0) prefetch_l2((const char *)p.x + at[k]);
   }
   begin_kernel();
-  if (odd && first < p.chunks && p.total - first * per < per) {
-    lean_tail(op, p, first * per);
+  if (odd && first >= p.whole) { // the last elements, one a thread
+    uint32_t e = p.whole * per + first - p.whole;
+    if (e < p.total) lean_one(op, p, e);
     return;
   }
 #pragma unroll

@@ -203,6 +203,53 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
   }
 }
 
+// Element i as a float, and back. Sizes and kinds are known at run time.
+INLINE float single_load(const void *x, int64_t i, int size, int kind) {
+  uint32_t w[2] = {0, 0};
+  float f[2];
+  if (size == 2) {
+    w[0] = ((const uint16_t *)x)[i];
+    map_widen(w, 2, 2, kind, f);
+  } else if (size == 4) {
+    w[0] = ((const uint32_t *)x)[i];
+    map_widen(w, 2, 4, kind, f);
+  } else {
+    w[0] = ((const uint8_t *)x)[i];
+    map_widen(w, 2, 1, kind, f);
+  }
+  return f[0];
+}
+
+INLINE void single_store(void *y, int64_t i, int size, int kind, float value) {
+  float f[2] = {value, 0};
+  uint32_t w[2];
+  if (size == 2) {
+    map_narrow(f, 2, 2, kind, w);
+    ((uint16_t *)y)[i] = (uint16_t)w[0];
+  } else if (size == 4) {
+    map_narrow(f, 2, 4, kind, w);
+    ((uint32_t *)y)[i] = w[0];
+  } else {
+    map_narrow(f, 2, 1, kind, w);
+    ((uint8_t *)y)[i] = (uint8_t)w[0];
+  }
+}
+
+// Short rows that are apart, an element a thread: all that a row has of a sector is written by one store. Chunks are elements.
+KERNEL __launch_bounds__(MAP_THREADS, 8) sol_map_single(const __grid_constant__ MapParams p) {
+  uint64_t i = map_first(1), column;
+  begin_kernel();
+  if (i >= p.spread.chunks) return;
+  MapScales s = map_scales(p);
+  int64_t row = (int64_t)spread_divide(i, p.spread, &column);
+  float f = single_load(p.a, row * p.a_stride + (int64_t)column, p.a_size, p.a_kind), g = 0;
+  if (p.b) g = single_load(p.b, row * p.b_stride + (int64_t)column, p.a_size, p.a_kind);
+  if (p.a_scale) f = __fmul_rn(f, s.a);
+  map_all(p.f, 1, &f, &g);
+  if (p.y_scale) map_over(&f, 1, s.y);
+  single_store(p.y, row * p.y_stride + (int64_t)column, p.y_size, p.y_kind, f);
+}
+
 #define MAP_LEAN(in, out, inputs, blocks)                                                                    \
   KERNEL __launch_bounds__(MAP_THREADS, blocks) sol_map_lean_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
     map_lean(in, out, inputs, p);                                                                            \

@@ -1,5 +1,6 @@
 #include "ops/columns.h"
 
+#include <stdlib.h>
 #include "base/error.h"
 #include "kernels/columns.h"
 
@@ -7,6 +8,7 @@ enum {
 #define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) KERNEL_##name,
 #define COLUMNS_DENSE(in, out)                                 KERNEL_DENSE_##in##_##out,
 #define COLUMNS_ANY(in, out)                                   KERNEL_##in##_##out,
+#define COLUMNS_SINGLE()                                       KERNEL_SINGLE,
 #include "kernels/columns.def"
   KERNEL_COUNT
 };
@@ -134,22 +136,31 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
                    .x_stride = (ops_stride(a->x_stride, a->n)) * in,
                    .chunks = (uint32_t)((all + per - 1) / per),
                    .total = odd ? (uint32_t)all : 0,
+                   .whole = (uint32_t)(all / per),
                    .divider = elementwise_divider32((uint32_t)(odd ? a->n : a->n / per)),
                    .x_kind = ops_kind(a->dtype),
                    .y_kind = ops_kind(out_of(a)),
                    .vector_kind = ops_kind(weight_of(a)),
                    .scale = a->scale};
   bool two = kernel == KERNEL_fp32_two;
-  uint64_t threads = p.chunks;
+  uint64_t threads = odd ? p.whole + (uint64_t)(all % per) : p.chunks;
   if (kernel >= KERNEL_DENSE_2_2) {
     int64_t shared = a->n & -a->n; // what n and per, a power of two, have in common
     p.period = elementwise_divider32((uint32_t)(a->n / shared));
-    p.whole = (uint32_t)(all / per);
     threads = (uint64_t)ops_ceil_div(p.chunks, COLUMNS_EACH * a->n / shared) * p.period.by;
   }
   OpsLaunch l = {.kernel = kernel, .block = two ? 128 : 256, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, threads, 256);
   return ops_launch(ctx, def, &l, stream);
+}
+
+// Rows that are apart and have a few sectors each: by chunks each of these would be written several times. And tensors so small that the GPU holds all of
+// their elements at once: it is the length of a thread's code that counts there.
+static bool is_single(const SolContext *ctx, const Columns *a, bool flat) {
+  enum { SHORT = 64 }; // bytes of a row
+  if (getenv("SOL_OLD")) return false;
+  int64_t held = ctx->sms * (getenv("SOL_HELD") ? atol(getenv("SOL_HELD")) : 1024);
+  return (!flat && a->n * ops_size(out_of(a)) < SHORT) || a->n <= held / a->m;
 }
 
 SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, SolStream stream) {
@@ -182,6 +193,10 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
+  if (is_single(ctx, a, flat)) {
+    p.spread = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
+    l.kernel = KERNEL_SINGLE;
+  }
   ops_grid(l.grid, p.spread.chunks, l.block);
   return ops_launch(ctx, def, &l, stream);
 }

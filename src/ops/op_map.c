@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include "ops/op_map.h"
 
 #include <math.h>
@@ -11,6 +12,7 @@ enum {
 #define MAP_EXACT(in, out)                KERNEL_EXACT_##in##_##out,
 #include "kernels/map/map.def"
   KERNEL_WIDE,
+  KERNEL_SINGLE,
   KERNEL_COUNT
 };
 _Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/map.def disagree");
@@ -19,7 +21,7 @@ const char *const map_kernels[MAP_KERNELS] = {
 #define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
 #define MAP_EXACT(in, out)                "sol_map_exact_" #in "_" #out,
 #include "kernels/map/map.def"
-    "sol_map_wide"};
+    "sol_map_wide", "sol_map_single"};
 
 const int64_t map_shapes[MAP_SHAPES][4] = {{1, 1},   {5, 2},    {40, 7},   {33, 31},   {7, 128}, {300, 9},
                                            {2, 769}, {4, 4096}, {1, 8191}, {1, 65536}, {0, 64},  {3, 0}};
@@ -183,6 +185,20 @@ static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
            l->block * (uint32_t)(lean ? MAP_EACH(in, out) : MAP_ANY_EACH(in, out)));
 }
 
+// Rows that are apart and have a few sectors each: by chunks each of these would be written several times.
+static bool is_short(const Map *m, const MapParams *p) {
+  enum { SHORT = 64 }; // bytes of a row
+  if (getenv("SOL_OLD")) return false;
+  return in_floats(m) && !p->flat && m->n * ops_size(out_of(m)) < SHORT;
+}
+
+static void plan_single(const Map *m, MapParams *p, OpsLaunch *l) {
+  p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
+  p->spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
+  l->kernel = KERNEL_SINGLE;
+  ops_grid(l->grid, p->spread.chunks, l->block);
+}
+
 // int32 that is scaled, the other type of 2 or 4 bytes.
 static bool is_exact(const Map *m) {
   int in = ops_size(m->dtype), out = ops_size(out_of(m));
@@ -209,7 +225,9 @@ SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream
   OpsLaunch l = {.block = MAP_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride) &&
            (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
-  if (in_floats(m))
+  if (is_short(m, &p))
+    plan_single(m, &p, &l);
+  else if (in_floats(m))
     plan_floats(m, &p, &l);
   else if (is_exact(m))
     plan_exact(m, &p, &l);

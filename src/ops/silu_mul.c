@@ -322,12 +322,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (narrow) {
     l.kernel = plan_narrow(ctx, a, s, &p, &l);
   } else if (strip && strip->blocks) {
-    int64_t part = 32 * strip->count * s.per; // columns of a warp
-    uint64_t parts = (uint64_t)(a->n / part + (a->n % part != 0));
-    p.spread =
-        (Spread){.chunks = parts * (uint64_t)a->m, .length = a->n, .divider = elementwise_divider(parts)};
+    uint64_t turns = (uint64_t)ops_ceil_div(a->n, 32 * s.per), count = (uint64_t)strip->count; // of a row, of a warp
+    p.spread = elementwise_rows(turns, (uint64_t)a->m, a->n);
     l.kernel = strip->kernel;
-    ops_grid(l.grid, p.spread.chunks * 32, l.block);
+    ops_grid(l.grid, (p.spread.chunks + count - 1) / count * 32, l.block);
   } else if (strip) {
     int64_t of_warp = 32 * strip->count * s.per;
     p.spread = (Spread){.length = a->n};
