@@ -3,7 +3,7 @@
 #define SOL_KERNELS_COLUMNS_CUH
 
 #include "columns.h"
-#include "elementwise.cuh"
+#include "single.cuh"
 
 enum { SCALE_COLUMNS, BIAS_RELU_SCALE, BIAS_GELU };
 
@@ -156,29 +156,17 @@ INLINE void lean_columns(ColumnsLean p, uint32_t column, int per, int odd, int k
   }
 }
 
-// An element as it is stored, and as a float: what is loaded first is not waited for before what is loaded next.
-INLINE uint32_t column_load(const void *x, int64_t i, int kind) {
-  return kind == KIND_FP32 ? ((const uint32_t *)x)[i] : ((const uint16_t *)x)[i];
-}
-INLINE float column_float(uint32_t u, int kind) {
-  if (kind == KIND_FP32) return __uint_as_float(u);
-  return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)u)) : __uint_as_float(u << 16);
-}
-
 // Element `at` of x and `to` of y.
 template <typename P> INLINE void columns_one(int op, const P &p, int64_t at, int64_t to, int64_t column) {
-  uint32_t x = column_load(p.x, at, p.x_kind), v = p.vector ? column_load(p.vector, column, p.vector_kind) : 0;
-  float by = p.vector ? column_float(v, p.vector_kind) : op == SCALE_COLUMNS ? 1 : 0;
-  store_one(p.y, to, p.y_kind, columns_apply(op, column_float(x, p.x_kind), by, p.scale));
+  uint32_t x = single_load(p.x, at, p.x_kind), v = p.vector ? single_load(p.vector, column, p.vector_kind) : 0;
+  float by = p.vector ? single_float(v, p.vector_kind) : op == SCALE_COLUMNS ? 1 : 0;
+  store_one(p.y, to, p.y_kind, columns_apply(op, single_float(x, p.x_kind), by, p.scale));
 }
 
-// Short rows that are apart, and small tensors, an element a thread: all that a row has of a sector is written by one store. Chunks are elements.
 INLINE void columns_single(int op, const ColumnsParams &p) {
-  uint64_t i = thread_index(), column;
+  int64_t row, column;
   begin_kernel();
-  if (i >= p.spread.chunks) return;
-  int64_t row = (int64_t)spread_divide(i, p.spread, &column);
-  columns_one(op, p, row * p.x_stride + (int64_t)column, row * p.y_stride + (int64_t)column, (int64_t)column);
+  if (single_place(p.spread, &row, &column)) columns_one(op, p, row * p.x_stride + column, row * p.y_stride + column, column);
 }
 
 // Element e of a dense tensor with odd rows.

@@ -2,8 +2,8 @@
 #include "map.h"
 
 #include "bytes.cuh"
-#include "elementwise.cuh"
 #include "fp8.cuh"
+#include "single.cuh"
 
 INLINE float map_apply(int f, float a, float b) {
   if (f == MAP_ADD) return __fadd_rn(a, b);
@@ -204,7 +204,7 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
 }
 
 // Element i as a float, and back. Sizes and kinds are known at run time.
-INLINE float single_load(const void *x, int64_t i, int size, int kind) {
+INLINE float map_load_one(const void *x, int64_t i, int size, int kind) {
   uint32_t w[2] = {0, 0};
   float f[2];
   if (size == 2) {
@@ -220,7 +220,7 @@ INLINE float single_load(const void *x, int64_t i, int size, int kind) {
   return f[0];
 }
 
-INLINE void single_store(void *y, int64_t i, int size, int kind, float value) {
+INLINE void map_store_one(void *y, int64_t i, int size, int kind, float value) {
   float f[2] = {value, 0};
   uint32_t w[2];
   if (size == 2) {
@@ -235,19 +235,17 @@ INLINE void single_store(void *y, int64_t i, int size, int kind, float value) {
   }
 }
 
-// Short rows that are apart, an element a thread: all that a row has of a sector is written by one store. Chunks are elements.
 KERNEL __launch_bounds__(MAP_THREADS, 8) sol_map_single(const __grid_constant__ MapParams p) {
-  uint64_t i = map_first(1), column;
+  int64_t row, column;
   begin_kernel();
-  if (i >= p.spread.chunks) return;
+  if (!single_place(p.spread, &row, &column)) return;
   MapScales s = map_scales(p);
-  int64_t row = (int64_t)spread_divide(i, p.spread, &column);
-  float f = single_load(p.a, row * p.a_stride + (int64_t)column, p.a_size, p.a_kind), g = 0;
-  if (p.b) g = single_load(p.b, row * p.b_stride + (int64_t)column, p.a_size, p.a_kind);
+  float f = map_load_one(p.a, row * p.a_stride + column, p.a_size, p.a_kind), g = 0;
+  if (p.b) g = map_load_one(p.b, row * p.b_stride + column, p.a_size, p.a_kind);
   if (p.a_scale) f = __fmul_rn(f, s.a);
   map_all(p.f, 1, &f, &g);
   if (p.y_scale) map_over(&f, 1, s.y);
-  single_store(p.y, row * p.y_stride + (int64_t)column, p.y_size, p.y_kind, f);
+  map_store_one(p.y, row * p.y_stride + column, p.y_size, p.y_kind, f);
 }
 
 #define MAP_LEAN(in, out, inputs, blocks)                                                                    \

@@ -8,6 +8,7 @@
 #include "funnel.cuh"
 #include "parts.cuh"
 #include "pieces.cuh"
+#include "single.cuh"
 #include "strip.cuh"
 
 INLINE float silu_mul(float gate, float up) {
@@ -73,6 +74,16 @@ INLINE void silu_any(int in, int out, SiluParams p) {
     if (out == 1) f[j] = over_scale(f[j], scale, inverse);
   }
   store_within(y, c, p.spread.length, per, out, p.y_kind, f);
+}
+
+KERNEL __launch_bounds__(256, 8) sol_silu_mul_single(const __grid_constant__ SiluParams p) {
+  int64_t row, column;
+  begin_kernel();
+  if (!single_place(p.spread, &row, &column)) return;
+  uint32_t gate = single_load(p.gate, row * p.gate_stride + column, p.x_kind), up = single_load(p.up, row * p.up_stride + column, p.x_kind);
+  float scale = p.y_kind == KIND_FP8 ? __ldg(p.scales) : 1, f = silu_mul(single_float(gate, p.x_kind), single_float(up, p.x_kind));
+  if (p.y_kind == KIND_FP8) f = over_scale(f, scale, __frcp_rn(scale));
+  store_one(p.y, row * p.y_stride + column, p.y_kind, f);
 }
 
 // fp8 with scales that the kernel computes. A thread holds `count` pieces of a row, `step` apart: vectors where all rows are whole

@@ -1,6 +1,5 @@
 #include "ops/columns.h"
 
-#include <stdlib.h>
 #include "base/error.h"
 #include "kernels/columns.h"
 
@@ -154,15 +153,6 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
   return ops_launch(ctx, def, &l, stream);
 }
 
-// Rows that are apart and have a few sectors each: by chunks each of these would be written several times. And tensors so small that the GPU holds all of
-// their elements at once: it is the length of a thread's code that counts there.
-static bool is_single(const SolContext *ctx, const Columns *a, bool flat) {
-  enum { SHORT = 64 }; // bytes of a row
-  if (getenv("SOL_OLD")) return false;
-  int64_t held = ctx->sms * (getenv("SOL_HELD") ? atol(getenv("SOL_HELD")) : 1024);
-  return (!flat && a->n * ops_size(out_of(a)) < SHORT) || a->n <= held / a->m;
-}
-
 SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, SolStream stream) {
   int64_t ys = ops_stride(a->y_stride, a->n), xs = ops_stride(a->x_stride, a->n);
   int lean = lean_kernel(ctx, a, xs, ys);
@@ -193,7 +183,7 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  if (is_single(ctx, a, flat)) {
+  if (elementwise_single(ctx, a->m, a->n, wide_out ? 4 : 2, flat)) {
     p.spread = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
     l.kernel = KERNEL_SINGLE;
   }

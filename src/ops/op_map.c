@@ -1,4 +1,3 @@
-#include <stdlib.h>
 #include "ops/op_map.h"
 
 #include <math.h>
@@ -172,10 +171,21 @@ static bool is_lean(const Map *m, const MapParams *p, int per) {
          (!m->b || starts_at_chunks(m->b, p->b_stride * in, p->flat, per * in));
 }
 
-static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
+static void plan_single(const Map *m, MapParams *p, OpsLaunch *l) {
+  p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
+  p->spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
+  l->kernel = KERNEL_SINGLE;
+  ops_grid(l->grid, p->spread.chunks, l->block);
+}
+
+static void plan_floats(const SolContext *ctx, const Map *m, MapParams *p, OpsLaunch *l) {
   int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
   int step = 3 * step_of(m->dtype) + step_of(out_of(m));
   bool lean = is_lean(m, p, per);
+  if (!lean && elementwise_single(ctx, m->m, m->n, out, p->flat)) {
+    plan_single(m, p, l);
+    return;
+  }
   p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat,
                                  lean ? 0 : MAP_THREADS * MAP_ANY_EACH(in, out));
   if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
@@ -183,20 +193,6 @@ static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
   if (m->b) l->kernel += KERNEL_2_1_2 - KERNEL_2_1_1; // whose elements have more than a byte
   ops_grid(l->grid, p->spread.chunks,
            l->block * (uint32_t)(lean ? MAP_EACH(in, out) : MAP_ANY_EACH(in, out)));
-}
-
-// Rows that are apart and have a few sectors each: by chunks each of these would be written several times.
-static bool is_short(const Map *m, const MapParams *p) {
-  enum { SHORT = 64 }; // bytes of a row
-  if (getenv("SOL_OLD")) return false;
-  return in_floats(m) && !p->flat && m->n * ops_size(out_of(m)) < SHORT;
-}
-
-static void plan_single(const Map *m, MapParams *p, OpsLaunch *l) {
-  p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
-  p->spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
-  l->kernel = KERNEL_SINGLE;
-  ops_grid(l->grid, p->spread.chunks, l->block);
 }
 
 // int32 that is scaled, the other type of 2 or 4 bytes.
@@ -225,10 +221,8 @@ SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream
   OpsLaunch l = {.block = MAP_THREADS, .early = true, .params = &p, .bytes = sizeof p};
   p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride) &&
            (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
-  if (is_short(m, &p))
-    plan_single(m, &p, &l);
-  else if (in_floats(m))
-    plan_floats(m, &p, &l);
+  if (in_floats(m))
+    plan_floats(ctx, m, &p, &l);
   else if (is_exact(m))
     plan_exact(m, &p, &l);
   else
