@@ -43,15 +43,15 @@ INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
 // ---- In and out of shared memory
 
 // Rows of a tensor from `begin` to `end` that are apart, one by one: some lanes start to copy the 16 bytes that a row has parts of, with what is
-// beside the row. NULL: zeros.
-INLINE void narrow_fetch_one(const NormParams *p, const NarrowTile &t, int row, const char *from, const char *begin, const char *end,
+// beside the row. NULL: zeros. near: through L1.
+INLINE void narrow_fetch_one(bool near, const NormParams *p, const NarrowTile &t, int row, const char *from, const char *begin, const char *end,
                              int size) {
   int lanes = 1 << p->how.copy_bits, lane = threadIdx.x & (lanes - 1), shift = (int)((uint32_t)(uintptr_t)from & 15);
   int bytes = (shift + t.bytes + 15) & ~15;
   const char *at = from - shift;
   char *to = narrow_memory + t.place + row * t.pitch;
   if (from && at >= begin && at + bytes <= end) {
-    for (int i = lane * 16; i < bytes; i += lanes * 16) fetch16(to + i, at + i);
+    for (int i = lane * 16; i < bytes; i += lanes * 16) near ? fetch16<true>(to + i, at + i) : fetch16(to + i, at + i);
   } else {
     for (int i = lane * 16; i < bytes; i += lanes * 16)
       *(uint4 *)(to + i) = from ? load_singly(at + i, begin, end, size) : make_uint4(0, 0, 0, 0);
@@ -66,7 +66,7 @@ INLINE void narrow_fetch_rows(const NormParams *p, const NarrowTile &t, const vo
   const char *begin = (const char *)tensor, *end = begin + ((int64_t)p->m - 1) * t.stride + t.bytes;
 #pragma unroll 2
   for (int row = threadIdx.x >> p->how.copy_bits; row < t.rows; row += blockDim.x >> p->how.copy_bits)
-    narrow_fetch_one(p, t, row, t.at + row * t.stride, begin, end, size);
+    narrow_fetch_one(false, p, t, row, t.at + row * t.stride, begin, end, size);
 }
 
 // A row's whole 16 bytes, and what is before and after them by pieces that all of its rows' starts and lengths are multiples of.
@@ -144,12 +144,13 @@ INLINE void narrow_load_ids(NormKernel c, const NormParams *p, int rows) {
   __syncthreads();
 }
 
+// A row that many ids name comes from L1: from L2 all SMs would ask the same slice for it.
 INLINE void narrow_look_up(NormKernel c, const NormParams *p, const NarrowTile &t) {
   const char *begin = (const char *)p->x, *end = begin + (p->vocab - 1) * p->x_stride + t.bytes;
   narrow_load_ids(c, p, t.rows);
 #pragma unroll 4
   for (int row = threadIdx.x >> p->how.copy_bits; row < t.rows; row += blockDim.x >> p->how.copy_bits)
-    narrow_fetch_one(p, t, row, narrow_ids(p)[row], begin, end, norm_bytes(c));
+    narrow_fetch_one(true, p, t, row, narrow_ids(p)[row], begin, end, norm_bytes(c));
 }
 
 // ---- One row

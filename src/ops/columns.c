@@ -183,7 +183,7 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  if (elementwise_single(ctx, a->m, a->n, wide_out ? 4 : 2, flat)) {
+  if (elementwise_single(a->n, wide_out ? 4 : 2, flat)) {
     p.spread = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
     l.kernel = KERNEL_SINGLE;
   }

@@ -1,4 +1,3 @@
-#include <stdlib.h>
 #include "ops/elementwise.h"
 
 Divider elementwise_divider(uint64_t by) {
@@ -18,13 +17,6 @@ Divider32 elementwise_divider32(uint32_t by) { // the same, 32 bits narrower
 static Divider32 small_divider(uint64_t by, uint64_t indexes) {
   return by <= ELEMENTWISE_SMALL && indexes <= ELEMENTWISE_SMALL ? elementwise_divider32((uint32_t)by)
                                                                  : (Divider32){0};
-}
-
-bool elementwise_single(const SolContext *ctx, int64_t m, int64_t n, int out, bool flat) {
-  enum { SHORT = 64 }; // bytes of a row
-  if (getenv("SOL_OLD")) return false;
-  int64_t held = (int64_t)ctx->sms * (getenv("SOL_HELD") ? atol(getenv("SOL_HELD")) : 1024); // elements
-  return (!flat && n * out < SHORT) || n <= held / m;
 }
 
 Spread elementwise_rows(uint64_t per_row, uint64_t m, int64_t n) {

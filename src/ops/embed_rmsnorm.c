@@ -4,7 +4,6 @@
 #include "ops/norm.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 // Of each type: rows that start anywhere, longer ones, rows of a few elements.
 enum {
@@ -134,8 +133,7 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
   enum { TINY_ROWS = 2 * EMBED_THREADS };
   bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
   // Dense rows that are shorter, and longer ones of fp32, are faster with norm.c's kernels (measured).
-  enum { LONG_FP32 = 1024 };
-  const int64_t SHORT = getenv("SOL_SHORT") ? atol(getenv("SOL_SHORT")) : 64;
+  enum { SHORT = 64, LONG_FP32 = 1024 };
   if (norm->out != a->dtype || is_aligned(a, p, norm) || (size == 4 && bytes > LONG_FP32)) return false;
   l->block = EMBED_THREADS;
   int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;

@@ -1,4 +1,3 @@
-#include <stdlib.h>
 #include "ops/norm.h"
 
 #include <math.h>
@@ -403,7 +402,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   const Rule *rule = fast ? fast_rule(ctx, call, in, all, clusters) : NULL;
   OpsLaunch l = {.early = clusters, .params = p, .bytes = sizeof *p};
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_narrow;
-  bool brief = narrow_holds(p->n, NARROW_NORM) && p->n * in <= (getenv("SOL_BRIEF") ? atol(getenv("SOL_BRIEF")) : 4096);
+  bool brief = narrow_holds(p->n, NARROW_NORM);
   if (all <= TINY_CHUNKS) rule = NULL;
   if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);

@@ -178,11 +178,11 @@ static void plan_single(const Map *m, MapParams *p, OpsLaunch *l) {
   ops_grid(l->grid, p->spread.chunks, l->block);
 }
 
-static void plan_floats(const SolContext *ctx, const Map *m, MapParams *p, OpsLaunch *l) {
+static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
   int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
   int step = 3 * step_of(m->dtype) + step_of(out_of(m));
   bool lean = is_lean(m, p, per);
-  if (!lean && elementwise_single(ctx, m->m, m->n, out, p->flat)) {
+  if (!lean && elementwise_single(m->n, out, p->flat)) {
     plan_single(m, p, l);
     return;
   }
@@ -222,7 +222,7 @@ SolStatus map_launch(SolContext *ctx, const OpsDef *def, const Map *m, SolStream
   p.flat = elementwise_flat(m->m, m->n, m->y_stride, m->a_stride) &&
            (!m->b || elementwise_flat(m->m, m->n, m->b_stride, 0));
   if (in_floats(m))
-    plan_floats(ctx, m, &p, &l);
+    plan_floats(m, &p, &l);
   else if (is_exact(m))
     plan_exact(m, &p, &l);
   else
