@@ -323,7 +323,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (narrow) {
     l.kernel = plan_narrow(ctx, a, s, &p, &l);
   } else if (strip && strip->blocks) {
-    uint64_t turns = (uint64_t)ops_ceil_div(a->n, 32 * s.per), count = (uint64_t)strip->count; // of a row, of a warp
+    // Turns of a row, and of a warp.
+    uint64_t turns = (uint64_t)ops_ceil_div(a->n, 32 * s.per), count = (uint64_t)strip->count;
     p.spread = elementwise_rows(turns, (uint64_t)a->m, a->n);
     l.kernel = strip->kernel;
     ops_grid(l.grid, (p.spread.chunks + count - 1) / count * 32, l.block);
