@@ -8,6 +8,7 @@
 #include "norm_fp8.cuh"
 
 enum { NARROW_BATCH = 4 }; // words that a lane loads at a time
+enum { NARROW_NEAR = 4 << 20 }; // bytes of a small table
 
 // What a block has of the tensors.
 typedef struct NormTiles {
@@ -144,13 +145,14 @@ INLINE void narrow_load_ids(NormKernel c, const NormParams *p, int rows) {
   __syncthreads();
 }
 
-// A row that many ids name comes from L1: from L2 all SMs would ask the same slice for it.
+// Rows of a small table come through L1: from L2 all SMs would ask the same slices for them.
 INLINE void narrow_look_up(NormKernel c, const NormParams *p, const NarrowTile &t) {
+  const bool near = p->vocab * p->x_stride <= NARROW_NEAR;
   const char *begin = (const char *)p->x, *end = begin + (p->vocab - 1) * p->x_stride + t.bytes;
   narrow_load_ids(c, p, t.rows);
 #pragma unroll 4
   for (int row = threadIdx.x >> p->how.copy_bits; row < t.rows; row += blockDim.x >> p->how.copy_bits)
-    narrow_fetch_one(true, p, t, row, narrow_ids(p)[row], begin, end, norm_bytes(c));
+    narrow_fetch_one(near, p, t, row, narrow_ids(p)[row], begin, end, norm_bytes(c));
 }
 
 // ---- One row
