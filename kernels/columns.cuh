@@ -3,7 +3,7 @@
 #define SOL_KERNELS_COLUMNS_CUH
 
 #include "columns.h"
-#include "elementwise.cuh"
+#include "single.cuh"
 
 enum { SCALE_COLUMNS, BIAS_RELU_SCALE, BIAS_GELU };
 
@@ -156,14 +156,26 @@ INLINE void lean_columns(ColumnsLean p, uint32_t column, int per, int odd, int k
   }
 }
 
-// The last elements of a dense tensor with odd rows, less than a chunk. Using few registers matters more here than time.
-INLINE void lean_tail(int op, ColumnsLean p, uint32_t first) {
+// Element `at` of x and `to` of y.
+template <typename P> INLINE void columns_one(int op, const P &p, int64_t at, int64_t to, int64_t column) {
+  uint32_t x = single_load(p.x, at, p.x_kind), v = p.vector ? single_load(p.vector, column, p.vector_kind) : 0;
+  float by = p.vector ? single_float(v, p.vector_kind) : op == SCALE_COLUMNS ? 1 : 0;
+  store_one(p.y, to, p.y_kind, columns_apply(op, single_float(x, p.x_kind), by, p.scale));
+}
+
+INLINE void columns_single(int op, const ColumnsParams &p) {
+  int64_t row, column;
+  begin_kernel();
+  if (single_place(p.spread, &row, &column)) columns_one(op, p, row * p.x_stride + column, row * p.y_stride + column, column);
+}
+
+// Element e of a dense tensor with odd rows.
+INLINE void lean_one(int op, const ColumnsLean &p, uint32_t e) { columns_one(op, p, e, e, e - divide32(e, p.divider) * p.divider.by); }
+
+// The last elements of a large one, less than a chunk. Using few registers matters more here than time.
+INLINE void lean_tail(int op, const ColumnsLean &p, uint32_t first) {
 #pragma unroll 1
-  for (uint32_t e = first; e < p.total; e++) {
-    uint32_t column = e - divide32(e, p.divider) * p.divider.by;
-    float v = p.vector ? load_one(p.vector, column, p.vector_kind) : op == SCALE_COLUMNS ? 1 : 0;
-    store_one(p.y, e, p.y_kind, columns_apply(op, load_one(p.x, e, p.x_kind), v, p.scale));
-  }
+  for (uint32_t e = first; e < p.total; e++) lean_one(op, p, e);
 }
 
 // Large dense tensors with odd rows. After `period` chunks a row starts with a chunk again, and the same columns are under them: a thread
@@ -227,11 +239,12 @@ INLINE void columns_lean(int op, int in, int out, int x_kind, int y_kind, int od
     row[k] = divide32(odd ? i * per : i, p.divider);
     column[k] = (odd ? i * per : i) - row[k] * p.divider.by;
     at[k] = dense ? (uint64_t)i * (per * in) : row[k] * p.x_stride + (uint64_t)column[k] * (per * in);
-    if (may_hint() && i < p.chunks && threadIdx.x % 8 == 0) prefetch_l2((const char *)p.x + at[k]);
+    if (may_hint() && i < (odd ? p.whole : p.chunks) && threadIdx.x % 8 == 0) prefetch_l2((const char *)p.x + at[k]);
   }
   begin_kernel();
-  if (odd && first < p.chunks && p.total - first * per < per) {
-    lean_tail(op, p, first * per);
+  if (odd && first >= p.whole) { // the last elements, one a thread
+    uint32_t e = p.whole * per + first - p.whole;
+    if (e < p.total) lean_one(op, p, e);
     return;
   }
 #pragma unroll

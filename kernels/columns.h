@@ -24,10 +24,10 @@ typedef struct ColumnsLean {
   const void *x;
   const void *vector;         // NULL: none
   int64_t y_stride, x_stride; // bytes
-  uint32_t chunks, total;     // total: elements; odd rows alone
+  uint32_t chunks, total;     // total: elements; odd rows alone, whose last chunk may be short
   Divider32 divider;          // by the chunks of a row; odd rows: by N
   Divider32 period;           // large odd rows: by the chunks after which a row starts with a chunk again
-  uint32_t whole;             // the same: chunks that are whole
+  uint32_t whole;             // odd rows: chunks that are whole
   int32_t x_kind, y_kind, vector_kind;
   float scale;
 } ColumnsLean;

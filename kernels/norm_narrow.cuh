@@ -4,10 +4,11 @@
 #ifndef SOL_KERNELS_NORM_NARROW_CUH
 #define SOL_KERNELS_NORM_NARROW_CUH
 
-#include "narrow.cuh"
+#include "few.cuh"
 #include "norm_fp8.cuh"
 
 enum { NARROW_BATCH = 4 }; // words that a lane loads at a time
+enum { NARROW_NEAR = 4 << 20 }; // bytes of a small table
 
 // What a block has of the tensors.
 typedef struct NormTiles {
@@ -43,15 +44,15 @@ INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
 // ---- In and out of shared memory
 
 // Rows of a tensor from `begin` to `end` that are apart, one by one: some lanes start to copy the 16 bytes that a row has parts of, with what is
-// beside the row. NULL: zeros.
-INLINE void narrow_fetch_one(const NormParams *p, const NarrowTile &t, int row, const char *from, const char *begin, const char *end,
+// beside the row. NULL: zeros. near: through L1.
+INLINE void narrow_fetch_one(bool near, const NormParams *p, const NarrowTile &t, int row, const char *from, const char *begin, const char *end,
                              int size) {
   int lanes = 1 << p->how.copy_bits, lane = threadIdx.x & (lanes - 1), shift = (int)((uint32_t)(uintptr_t)from & 15);
   int bytes = (shift + t.bytes + 15) & ~15;
   const char *at = from - shift;
   char *to = narrow_memory + t.place + row * t.pitch;
   if (from && at >= begin && at + bytes <= end) {
-    for (int i = lane * 16; i < bytes; i += lanes * 16) fetch16(to + i, at + i);
+    for (int i = lane * 16; i < bytes; i += lanes * 16) near ? fetch16<true>(to + i, at + i) : fetch16(to + i, at + i);
   } else {
     for (int i = lane * 16; i < bytes; i += lanes * 16)
       *(uint4 *)(to + i) = from ? load_singly(at + i, begin, end, size) : make_uint4(0, 0, 0, 0);
@@ -66,7 +67,7 @@ INLINE void narrow_fetch_rows(const NormParams *p, const NarrowTile &t, const vo
   const char *begin = (const char *)tensor, *end = begin + ((int64_t)p->m - 1) * t.stride + t.bytes;
 #pragma unroll 2
   for (int row = threadIdx.x >> p->how.copy_bits; row < t.rows; row += blockDim.x >> p->how.copy_bits)
-    narrow_fetch_one(p, t, row, t.at + row * t.stride, begin, end, size);
+    narrow_fetch_one(false, p, t, row, t.at + row * t.stride, begin, end, size);
 }
 
 // A row's whole 16 bytes, and what is before and after them by pieces that all of its rows' starts and lengths are multiples of.
@@ -80,9 +81,26 @@ INLINE void narrow_send_one(const NormParams *p, const NarrowTile &t, int row, i
   for (int i = head + body + lane * piece; i < t.bytes; i += lanes * piece) move_one(to + i, from + i, piece);
 }
 
+// Short rows, a piece a lane: all that a row has of a sector is written by one store.
+INLINE void narrow_send_pieces(const NarrowTile &t, int pieces, int piece) {
+  int bits = 32 - __clz(pieces - 1), at = (threadIdx.x & ((1 << bits) - 1)) * piece; // 2^bits lanes have a row
+  int step = NARROW_THREADS >> bits, row = threadIdx.x >> bits;
+  if (at >= t.bytes) return;
+  char *to = t.at + row * t.stride + at;
+#pragma unroll 2
+  for (; row < t.rows; row += step, to += step * t.stride) move_one(to, narrow_row(t, row, to - at) + at, piece);
+}
+
 INLINE void narrow_send_rows(const NormParams *p, const NarrowTile &t, int which, int size) {
   if (!t.apart) {
     narrow_send(t, size);
+    return;
+  }
+  const int few = 64; // bytes: less than three sectors
+  int piece = p->how.piece[which], pieces = t.bytes / piece;
+  bool whole = (((uint32_t)(uintptr_t)t.at | (uint32_t)t.stride | t.bytes) & 15) == 0; // 16 bytes
+  if (t.bytes < few && pieces <= 32 && !whole) {
+    narrow_send_pieces(t, pieces, piece);
     return;
   }
 #pragma unroll 2
@@ -90,9 +108,21 @@ INLINE void narrow_send_rows(const NormParams *p, const NarrowTile &t, int which
     narrow_send_one(p, t, row, p->how.piece[which]);
 }
 
-INLINE void narrow_fill_vector(NormKernel c, float *to, const void *vector, int kind, int n, float none, float plus) {
-  for (int i = threadIdx.x; i < n; i += blockDim.x) {
-    float f = vector ? load_one(vector, i, kind) + plus : none;
+// An element of a vector of weights or biases as it is stored; nothing waits for it here.
+INLINE uint32_t vector_load(const void *vector, int i, int n, int kind) {
+  if (!vector || i >= n) return 0;
+  return kind == KIND_FP32 ? ((const uint32_t *)vector)[i] : ((const uint16_t *)vector)[i];
+}
+
+INLINE float vector_float(uint32_t u, int kind) {
+  if (kind == KIND_FP32) return __uint_as_float(u);
+  return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)u)) : __uint_as_float(u << 16);
+}
+
+// first: this thread's first element, which was loaded before the rows were asked for.
+INLINE void narrow_fill_vector(NormKernel c, float *to, const void *vector, uint32_t first, int kind, int n, float none, float plus) {
+  for (int i = threadIdx.x; i < n; i += NARROW_THREADS) {
+    float f = vector ? vector_float(i < NARROW_THREADS ? first : vector_load(vector, i, n, kind), kind) + plus : none;
     to[i] = f;
     if (narrow_copies(c) == 2) to[(n | 1) + i] = f;
   }
@@ -115,12 +145,14 @@ INLINE void narrow_load_ids(NormKernel c, const NormParams *p, int rows) {
   __syncthreads();
 }
 
+// Rows of a small table come through L1: from L2 all SMs would ask the same slices for them.
 INLINE void narrow_look_up(NormKernel c, const NormParams *p, const NarrowTile &t) {
+  const bool near = p->vocab * p->x_stride <= NARROW_NEAR;
   const char *begin = (const char *)p->x, *end = begin + (p->vocab - 1) * p->x_stride + t.bytes;
   narrow_load_ids(c, p, t.rows);
 #pragma unroll 4
   for (int row = threadIdx.x >> p->how.copy_bits; row < t.rows; row += blockDim.x >> p->how.copy_bits)
-    narrow_fetch_one(p, t, row, narrow_ids(p)[row], begin, end, norm_bytes(c));
+    narrow_fetch_one(near, p, t, row, narrow_ids(p)[row], begin, end, norm_bytes(c));
 }
 
 // ---- One row
@@ -364,68 +396,7 @@ INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, 
   }
 }
 
-// ---- Rows of a few elements: one lane has all of a row in registers, as `pairs` pairs, a literal: nothing is asked for each element
-
-enum { NARROW_FEW = 16 };
-
-// Elements of 2 bytes come and go by words of shared memory, wherever the row starts; a half that shares its word with another row's is accessed singly. at:
-// byte of narrow_memory. Of an odd number of elements the last pair's second is 0.
-INLINE void few_words(int at, bool even, int pairs, uint32_t *pair) {
-  int odd = (at & 2) * 8; // bits by which pairs are beyond words
-  const char *base = narrow_memory + (at & -4);
-  uint32_t word[NARROW_FEW / 2 + 1];
-#pragma unroll
-  for (int j = 0; j <= pairs; j++) {
-    word[j] = 0;
-    if (j == 0 && odd) word[j] = (uint32_t)*(const uint16_t *)(base + 2) << 16;
-    else if (j < pairs - 1 || (j == pairs - 1 && (odd || even))) word[j] = *(const uint32_t *)(base + 4 * j);
-    else if (j == pairs - 1 || (odd && even)) word[j] = *(const uint16_t *)(base + 4 * j);
-  }
-#pragma unroll
-  for (int k = 0; k < pairs; k++) pair[k] = __funnelshift_r(word[k], word[k + 1], odd);
-}
-
-INLINE void few_put(int at, bool even, int pairs, const uint32_t *pair) {
-  int odd = (at & 2) * 8;
-  char *base = narrow_memory + (at & -4);
-#pragma unroll
-  for (int j = 0; j < pairs; j++) {
-    uint32_t word = __funnelshift_l(j ? pair[j - 1] : 0, pair[j], odd);
-    if (j == 0 && odd) *(uint16_t *)(base + 2) = (uint16_t)pair[0];
-    else if (j < pairs - 1 || odd || even) *(uint32_t *)(base + 4 * j) = word;
-    else *(uint16_t *)(base + 4 * j) = (uint16_t)word;
-  }
-  if (odd && even) *(uint16_t *)(base + 4 * pairs) = (uint16_t)(pair[pairs - 1] >> 16);
-}
-
-INLINE void few_load(NormKernel c, int at, bool even, int pairs, float *f) {
-  uint32_t pair[NARROW_FEW / 2];
-  if (norm_bytes(c) == 2) few_words(at, even, pairs, pair);
-#pragma unroll
-  for (int k = 0; k < pairs; k++) {
-    float2 two;
-    if (norm_bytes(c) == 2) {
-      two = widen2(pair[k], c.kind);
-    } else {
-      const float *from = (const float *)(narrow_memory + at) + 2 * k;
-      two = make_float2(from[0], k < pairs - 1 || even ? from[1] : 0);
-    }
-    f[2 * k] = two.x, f[2 * k + 1] = two.y;
-  }
-}
-
-INLINE void few_store(int at, bool even, int pairs, int kind, const float *f) {
-  if (kind == KIND_FP16 || kind == KIND_BF16) {
-    uint32_t pair[NARROW_FEW / 2];
-#pragma unroll
-    for (int k = 0; k < pairs; k++) pair[k] = narrow2(f[2 * k], f[2 * k + 1], kind);
-    few_put(at, even, pairs, pair);
-  } else {
-#pragma unroll
-    for (int k = 0; k < 2 * pairs; k++)
-      if (k < 2 * pairs - 1 || even) store_one(narrow_memory + at, k, kind, f[k]);
-  }
-}
+// ---- Rows of a few elements (few.cuh): one lane has all of a row in registers
 
 // What elements are from their mean. The mean is rounded, and where elements are close to each other that shows: what is left of their sum is taken off, too.
 INLINE void few_center(float *f, bool even, int pairs, float over_n) {
@@ -455,10 +426,10 @@ typedef struct FewPlaces { // of a row, bytes of narrow_memory
 } FewPlaces;
 
 INLINE void few_row(NormKernel c, const NormParams *p, const NormTiles *t, const FewPlaces &at, uint64_t row, bool even, int pairs, const float *w, const float *b) {
-  float f[NARROW_FEW], g[NARROW_FEW], squares = 0, top = 0;
+  float f[FEW_MOST], g[FEW_MOST], squares = 0, top = 0;
   NarrowRow r = {0, 0, t->q};
-  few_load(c, at.x, even, pairs, f);
-  if (c.op == NORM_ADD) few_load(c, at.residual, even, pairs, g), few_add(c, f, g, pairs);
+  few_load(c.kind, at.x, even, pairs, f);
+  if (c.op == NORM_ADD) few_load(c.kind, at.residual, even, pairs, g), few_add(c, f, g, pairs);
   if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) few_store(at.second, even, pairs, c.kind, f);
   if (c.op == NORM_LAYER) few_center(f, even, pairs, p->over_n);
 #pragma unroll
@@ -481,7 +452,7 @@ INLINE int few_place(const NarrowTile &t, int row) { return (int)(narrow_row(t, 
 
 INLINE void few_rows(NormKernel c, const NormParams *p, const NormTiles *t, int pairs) {
   const bool even = p->narrow.n % 2 == 0;
-  float w[NARROW_FEW], b[NARROW_FEW];
+  float w[FEW_MOST], b[FEW_MOST];
 #pragma unroll
   for (int k = 0; k < 2 * pairs; k++) {
     w[k] = k < p->narrow.n ? t->weight[k] : 0;
@@ -503,16 +474,9 @@ INLINE void few_rows(NormKernel c, const NormParams *p, const NormTiles *t, int 
 }
 
 INLINE void narrow_few(NormKernel c, const NormParams *p, const NormTiles *t) {
-  switch ((p->narrow.n + 1) / 2) {
-  case 1: few_rows(c, p, t, 1); break;
-  case 2: few_rows(c, p, t, 2); break;
-  case 3: few_rows(c, p, t, 3); break;
-  case 4: few_rows(c, p, t, 4); break;
-  case 5: few_rows(c, p, t, 5); break;
-  case 6: few_rows(c, p, t, 6); break;
-  case 7: few_rows(c, p, t, 7); break;
-  default: few_rows(c, p, t, 8);
-  }
+#define NORM_FEW(pairs) few_rows(c, p, t, pairs)
+  FEW_PAIRS(p->narrow.n, NORM_FEW)
+#undef NORM_FEW
 }
 
 // Starts to bring the block's rows into shared memory; and what was made of them back.
@@ -530,11 +494,13 @@ INLINE void narrow_end(NormKernel c, const NormParams *p, const NormTiles *t) {
 INLINE void norm_narrow(NormKernel c, const NormParams *p) {
   begin_kernel();
   NormTiles t = narrow_tiles(c, p);
+  int n = p->narrow.n, kind = p->weight_kind;
+  uint32_t weight = vector_load(p->weight, threadIdx.x, n, kind), bias = c.op == NORM_LAYER ? vector_load(p->bias, threadIdx.x, n, kind) : 0;
   narrow_begin(c, p, &t);
-  narrow_fill_vector(c, (float *)t.weight, p->weight, p->weight_kind, p->narrow.n, 1, p->offset);
-  if (c.op == NORM_LAYER) narrow_fill_vector(c, (float *)t.bias, p->bias, p->weight_kind, p->narrow.n, 0, 0);
+  narrow_fill_vector(c, (float *)t.weight, p->weight, weight, kind, n, 1, p->offset);
+  if (c.op == NORM_LAYER) narrow_fill_vector(c, (float *)t.bias, p->bias, bias, kind, n, 0, 0);
   narrow_arrived();
-  if (p->narrow.n <= NARROW_FEW) narrow_few(c, p, &t);
+  if (p->narrow.n <= FEW_MOST) narrow_few(c, p, &t);
   else if (p->how.plain) narrow_turns(c, p, &t, true);
   else narrow_turns(c, p, &t, false);
   narrow_end(c, p, &t);

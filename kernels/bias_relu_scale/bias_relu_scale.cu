@@ -13,6 +13,8 @@
   KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_bias_relu_scale_##in##_##out(const __grid_constant__ ColumnsParams p) { \
     columns_any_by_kind(BIAS_RELU_SCALE, in, out, p);                                                                         \
   }
+#define COLUMNS_SINGLE()                                                                                     \
+  KERNEL __launch_bounds__(256, 8) sol_bias_relu_scale_single(const __grid_constant__ ColumnsParams p) { columns_single(BIAS_RELU_SCALE, p); }
 #include "columns.def"
 
 #define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each)                                               \
@@ -27,4 +29,6 @@
   KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_bias_gelu_##in##_##out(const __grid_constant__ ColumnsParams p) { \
     columns_any_by_kind(BIAS_GELU, in, out, p);                                                                         \
   }
+#define COLUMNS_SINGLE()                                                                                     \
+  KERNEL __launch_bounds__(256, 8) sol_bias_gelu_single(const __grid_constant__ ColumnsParams p) { columns_single(BIAS_GELU, p); }
 #include "columns.def"

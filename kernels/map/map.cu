@@ -2,8 +2,8 @@
 #include "map.h"
 
 #include "bytes.cuh"
-#include "elementwise.cuh"
 #include "fp8.cuh"
+#include "single.cuh"
 
 INLINE float map_apply(int f, float a, float b) {
   if (f == MAP_ADD) return __fadd_rn(a, b);
@@ -201,6 +201,51 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
     if (c[k].full) store_aligned(y + c[k].first * out, per * out / 4, w);
     else store_words_some(y, c[k].first, p.spread.length, per, out, w);
   }
+}
+
+// Element i as a float, and back. Sizes and kinds are known at run time.
+INLINE float map_load_one(const void *x, int64_t i, int size, int kind) {
+  uint32_t w[2] = {0, 0};
+  float f[2];
+  if (size == 2) {
+    w[0] = ((const uint16_t *)x)[i];
+    map_widen(w, 2, 2, kind, f);
+  } else if (size == 4) {
+    w[0] = ((const uint32_t *)x)[i];
+    map_widen(w, 2, 4, kind, f);
+  } else {
+    w[0] = ((const uint8_t *)x)[i];
+    map_widen(w, 2, 1, kind, f);
+  }
+  return f[0];
+}
+
+INLINE void map_store_one(void *y, int64_t i, int size, int kind, float value) {
+  float f[2] = {value, 0};
+  uint32_t w[2];
+  if (size == 2) {
+    map_narrow(f, 2, 2, kind, w);
+    ((uint16_t *)y)[i] = (uint16_t)w[0];
+  } else if (size == 4) {
+    map_narrow(f, 2, 4, kind, w);
+    ((uint32_t *)y)[i] = w[0];
+  } else {
+    map_narrow(f, 2, 1, kind, w);
+    ((uint8_t *)y)[i] = (uint8_t)w[0];
+  }
+}
+
+KERNEL __launch_bounds__(MAP_THREADS, 8) sol_map_single(const __grid_constant__ MapParams p) {
+  int64_t row, column;
+  begin_kernel();
+  if (!single_place(p.spread, &row, &column)) return;
+  MapScales s = map_scales(p);
+  float f = map_load_one(p.a, row * p.a_stride + column, p.a_size, p.a_kind), g = 0;
+  if (p.b) g = map_load_one(p.b, row * p.b_stride + column, p.a_size, p.a_kind);
+  if (p.a_scale) f = __fmul_rn(f, s.a);
+  map_all(p.f, 1, &f, &g);
+  if (p.y_scale) map_over(&f, 1, s.y);
+  map_store_one(p.y, row * p.y_stride + column, p.y_size, p.y_kind, f);
 }
 
 #define MAP_LEAN(in, out, inputs, blocks)                                                                    \

@@ -13,4 +13,6 @@
   KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_scale_columns_##in##_##out(const __grid_constant__ ColumnsParams p) { \
     columns_any_by_kind(SCALE_COLUMNS, in, out, p);                                                                         \
   }
+#define COLUMNS_SINGLE()                                                                                     \
+  KERNEL __launch_bounds__(256, 8) sol_scale_columns_single(const __grid_constant__ ColumnsParams p) { columns_single(SCALE_COLUMNS, p); }
 #include "columns.def"

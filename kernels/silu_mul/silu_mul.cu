@@ -3,11 +3,12 @@
 
 #include "chunks.cuh"
 #include "elementwise.cuh"
+#include "few.cuh"
 #include "fp8.cuh"
 #include "funnel.cuh"
-#include "narrow.cuh"
 #include "parts.cuh"
 #include "pieces.cuh"
+#include "single.cuh"
 #include "strip.cuh"
 
 INLINE float silu_mul(float gate, float up) {
@@ -73,6 +74,16 @@ INLINE void silu_any(int in, int out, SiluParams p) {
     if (out == 1) f[j] = over_scale(f[j], scale, inverse);
   }
   store_within(y, c, p.spread.length, per, out, p.y_kind, f);
+}
+
+KERNEL __launch_bounds__(256, 8) sol_silu_mul_single(const __grid_constant__ SiluParams p) {
+  int64_t row, column;
+  begin_kernel();
+  if (!single_place(p.spread, &row, &column)) return;
+  uint32_t gate = single_load(p.gate, row * p.gate_stride + column, p.x_kind), up = single_load(p.up, row * p.up_stride + column, p.x_kind);
+  float scale = p.y_kind == KIND_FP8 ? __ldg(p.scales) : 1, f = silu_mul(single_float(gate, p.x_kind), single_float(up, p.x_kind));
+  if (p.y_kind == KIND_FP8) f = over_scale(f, scale, __frcp_rn(scale));
+  store_one(p.y, row * p.y_stride + column, p.y_kind, f);
 }
 
 // fp8 with scales that the kernel computes. A thread holds `count` pieces of a row, `step` apart: vectors where all rows are whole
@@ -189,72 +200,88 @@ INLINE void silu_row(int in, int wide, int threads, int rows, int count, int kin
     }
 }
 
+// The results of a chunk, and their largest magnitude, NaN aside.
+INLINE float silu_chunk(const Vec &gate, const Vec &up, int per, int kind, float *f) {
+  float g[8], most = 0;
+  to_floats(gate.u, per, kind, f);
+  to_floats(up.u, per, kind, g);
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    f[j] = silu_mul(f[j], g[j]);
+    most = fmaxf(most, fabsf(f[j]));
+  }
+  return most;
+}
+
 // The same where rows start anywhere, but gate, up and y have the same alignment (strip.cuh). A warp has 32 * count chunks next to each
-// other, a block a row; with a scale per block of columns, each block of columns is a separate strip.
-INLINE void silu_strip(int in, int blocks, int count, int kind, const SiluParams *p) {
+// other, a block a row.
+INLINE void silu_strip_row(int in, int count, int kind, const SiluParams *p) {
   __shared__ float shared[32];
-  const int per = 16 / in, lanes = 128 / per, edges = blocks ? count : 1;
+  const int per = 16 / in;
   uint64_t row = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  int64_t before = 0; // columns before those of this warp, or of this row
-  int t = threadIdx.x, lane = t % 32;
-  if (blocks) {
-    uint64_t warp = thread_index() / 32;
-    row = divide(warp, p->spread.divider);
-    before = (int64_t)(warp - row * p->spread.divider.by) * (32 * count * per);
-    t = lane;
-  }
-  int first = (t - lane) * count + lane, mine = blocks ? lane % lanes : t;
+  int t = threadIdx.x, lane = t % 32, first = (t - lane) * count + lane;
   begin_kernel();
-  if (!blocks && row >= p->rows) return; // a whole block
-  SiluRow r = silu_row_from(p, row, before, in);
-  if (row >= p->rows) r.n = 0;
-  int head = strip_head(r.y, per);
-  Strip s = strip_of(head, r.n, per);
-  const char *gate = r.gate + (head + first * per) * in, *up = r.up + (head + first * per) * in;
-  bool there[4], edge[4];
-  int column[4];
+  if (row >= p->rows) return; // a whole block
+  SiluRow r = silu_row_from(p, row, 0, in);
+  Strip s = strip_of(strip_head(r.y, per), r.n, per);
+  const char *gate = r.gate + (s.head + first * per) * in, *up = r.up + (s.head + first * per) * in;
+  int column = strip_edge(s, t, per);
+  bool edge = t < s.edges;
   Vec a[4], b[4];
-  float f[4][8], g[8], e[4], d[4], tops[4], most = 0;
+  float f[4][8], most = 0;
 #pragma unroll
   for (int k = 0; k < count; k++) {
-    int at = first + k * 32, begin = blocks ? (at - mine) * per : 0; // of its strip
-    if (blocks) s = strip_of(head, min(128, r.n - begin), per);
-    there[k] = (blocks ? mine : at) < s.chunks;
-    if (k < edges) edge[k] = mine < s.edges, column[k] = begin + strip_edge(s, mine, per);
-    a[k].v = load_if(gate + k * 512, there[k]);
-    b[k].v = load_if(up + k * 512, there[k]);
+    a[k].v = load_if(gate + k * 512, first + k * 32 < s.chunks);
+    b[k].v = load_if(up + k * 512, first + k * 32 < s.chunks);
   }
+  float e = edge ? load_one(r.gate, column, kind) : 0, d = edge ? load_one(r.up, column, kind) : 0;
 #pragma unroll
-  for (int k = 0; k < edges; k++) {
-    e[k] = edge[k] ? load_one(r.gate, column[k], kind) : 0;
-    d[k] = edge[k] ? load_one(r.up, column[k], kind) : 0;
-  }
+  for (int k = 0; k < count; k++) most = fmaxf(most, silu_chunk(a[k], b[k], per, kind, f[k]));
+  e = silu_mul(e, d), most = fmaxf(most, fabsf(e));
+  Fp8Scale scale = fp8_choose(block_most(most, shared), 1, p->scales + row, t == 0);
 #pragma unroll
   for (int k = 0; k < count; k++) {
-    tops[k] = 0;
-    to_floats(a[k].u, per, kind, f[k]);
-    to_floats(b[k].u, per, kind, g);
-#pragma unroll
-    for (int j = 0; j < per; j++) {
-      f[k][j] = silu_mul(f[k][j], g[j]);
-      tops[k] = fmaxf(tops[k], fabsf(f[k][j]));
-    }
-    if (k < edges) e[k] = silu_mul(e[k], d[k]), tops[k] = fmaxf(tops[k], fabsf(e[k]));
-    if (blocks) tops[k] = lanes_most(tops[k], lanes);
-    most = fmaxf(most, tops[k]);
-  }
-  Fp8Scale scale = {1, 1};
-  if (!blocks) scale = fp8_choose(block_most(most, shared), 1, p->scales + row, t == 0);
-  float *scales = p->scales + row * (uint64_t)((p->spread.length + 127) / 128) + before / 128;
-#pragma unroll
-  for (int k = 0; k < count; k++) {
-    int at = first + k * 32;
-    if (blocks) scale = fp8_choose(tops[k], 1, scales + at / lanes, mine == 0 && at * per < r.n);
     fp8_divide(scale, per, f[k]);
-    if (there[k]) store_chunk(r.y, head + at * per, per, 1, KIND_FP8, f[k]);
-    if (k >= edges) continue;
-    fp8_divide(scale, 1, &e[k]);
-    if (edge[k]) store_one(r.y, column[k], KIND_FP8, e[k]);
+    if (first + k * 32 < s.chunks) store_chunk(r.y, s.head + (first + k * 32) * per, per, 1, KIND_FP8, f[k]);
+  }
+  fp8_divide(scale, 1, &e);
+  if (edge) store_one(r.y, column, KIND_FP8, e);
+}
+
+// With a scale per block of columns each of these is a strip of its own, of 128 / per lanes. A warp has `count` turns one after another, in
+// each the strips of 32 * per columns of a row: rows of a few strips leave few lanes without one.
+INLINE void silu_strip_blocks(int in, int count, int kind, const SiluParams *p) {
+  const int per = 16 / in, lanes = 128 / per;
+  int mine = threadIdx.x % lanes;
+  uint64_t turn = thread_index() / 32 * count;
+  uint8_t *y[2];
+  float *scales[2];
+  Strip s[2];
+  Vec a[2], b[2];
+  float f[2][8], e[2], d[2];
+  begin_kernel();
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    uint64_t part, row = spread_divide(turn + k, p->spread, &part);
+    int64_t block = (int64_t)part * (32 / lanes) + threadIdx.x % 32 / lanes;
+    SiluRow r = silu_row_from(p, row, block * 128, in);
+    if (turn + k >= p->spread.chunks) r.n = 0;
+    s[k] = strip_of(strip_head(r.y, per), max(0, min(128, r.n)), per);
+    y[k] = r.y, scales[k] = p->scales + row * (uint64_t)((p->spread.length + 127) / 128) + block;
+    bool there = mine < s[k].chunks, edge = mine < s[k].edges;
+    int chunk = s[k].head + mine * per, column = strip_edge(s[k], mine, per);
+    a[k].v = load_if(r.gate + chunk * in, there), b[k].v = load_if(r.up + chunk * in, there);
+    e[k] = edge ? load_one(r.gate, column, kind) : 0, d[k] = edge ? load_one(r.up, column, kind) : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    bool edge = mine < s[k].edges;
+    float most = silu_chunk(a[k], b[k], per, kind, f[k]);
+    e[k] = silu_mul(e[k], d[k]), most = lanes_most(fmaxf(most, fabsf(e[k])), lanes);
+    Fp8Scale scale = fp8_choose(most, 1, scales[k], mine == 0 && s[k].chunks + s[k].edges > 0);
+    fp8_divide(scale, per, f[k]), fp8_divide(scale, 1, &e[k]);
+    if (mine < s[k].chunks) store_chunk(y[k], s[k].head + mine * per, per, 1, KIND_FP8, f[k]);
+    if (edge) store_one(y[k], strip_edge(s[k], mine, per), KIND_FP8, e[k]);
   }
 }
 
@@ -427,36 +454,39 @@ INLINE void silu_parts(int in, int kind, const SiluParams *p) {
   }
 }
 
-// Dense rows of a few columns: spans of many of them go through shared memory.
-INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p) {
+// The rows of a block that this thread has, in shared memory: one at a time, in registers (few.cuh). scales: of the block's rows.
+INLINE void silu_few_rows(int kind, int pairs, const NarrowTile &gate, const NarrowTile &up, const NarrowTile &y, float *scales) {
+  const bool even = y.bytes % 2 == 0;
+#pragma unroll 1
+  for (int row = threadIdx.x; row < y.rows; row += NARROW_THREADS) {
+    float f[FEW_MOST], g[FEW_MOST], most = 0;
+    few_load(kind, gate.place + row * gate.pitch, even, pairs, f);
+    few_load(kind, up.place + row * up.pitch, even, pairs, g);
+#pragma unroll
+    for (int k = 0; k < 2 * pairs; k++) {
+      f[k] = silu_mul(f[k], g[k]);
+      most = fmaxf(most, fabsf(f[k]));
+    }
+    fp8_divide(fp8_choose(most, 1, scales + row, true), 2 * pairs, f);
+    few_store_fp8(y.place + row * y.pitch, even, pairs, f);
+  }
+}
+
+// Dense rows of up to FEW_MOST columns: spans of many of them go through shared memory.
+INLINE void silu_narrow(int in, int kind, const SiluParams *p) {
   const NarrowShape *s = &p->narrow;
-  int rows = narrow_rows(s, p->rows), turn = NARROW_THREADS >> s->lane_bits;
+  int rows = narrow_rows(s, p->rows);
   NarrowTile gate = narrow_tile(s, NARROW_X, p->gate, p->gate_stride * in, in, rows);
   NarrowTile up = narrow_tile(s, NARROW_RESIDUAL, p->up, p->up_stride * in, in, rows);
   NarrowTile y = narrow_tile(s, NARROW_Y, p->y, p->y_stride, 1, rows);
   float *scales = p->scales + ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * s->rows;
-  NarrowCopy copy = {s->lane_bits, s->each};
   begin_kernel();
   narrow_fetch(gate, in);
   narrow_fetch(up, in);
   narrow_arrived();
-  for (int first = 0; first < rows; first += turn) {
-    NarrowPlace a = narrow_place(s, copy, first, rows);
-    float f[NARROW_MOST], g[NARROW_MOST], most = 0;
-    uint32_t w[NARROW_MOST / 4];
-    narrow_take_alike(narrow_row(gate, a.row), a, most_columns, kind, f);
-    narrow_take_alike(narrow_row(up, a.row), a, most_columns, kind, g);
-#pragma unroll
-    for (int k = 0; k < most_columns; k++) {
-      f[k] = silu_mul(f[k], g[k]);
-      most = fmaxf(most, fabsf(f[k]));
-    }
-    for (int o = a.lanes / 2; o; o /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, o));
-    Fp8Scale scale = fp8_choose(most, 1, scales + a.row, a.n && a.lane == 0);
-    fp8_divide(scale, most_columns, f);
-    from_floats(f, most_columns, KIND_FP8, w);
-    narrow_give_bytes(narrow_row(y, a.row), a, most_columns, w);
-  }
+#define SILU_FEW(pairs) silu_few_rows(kind, pairs, gate, up, y, scales)
+  FEW_PAIRS(s->n, SILU_FEW)
+#undef SILU_FEW
   __syncthreads();
   narrow_send(y, 1);
 }
@@ -483,8 +513,7 @@ INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p)
   }
 #define SILU_NARROW(in)                                                                                      \
   KERNEL __launch_bounds__(NARROW_THREADS, 10) sol_silu_mul_narrow_##in(const __grid_constant__ SiluParams p) {  \
-    if (p.narrow.each <= 8) silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, 8, &p);                          \
-    else silu_narrow(in, in == 4 ? KIND_FP32 : p.x_kind, NARROW_MOST, &p);                                   \
+    SILU_ANY_KIND(silu_narrow, in)                                                                           \
   }
 #define SILU_CHUNKS(in, count, blocks)                                                                       \
   KERNEL __launch_bounds__(SILU_CHUNKS_THREADS, blocks)                                                      \
@@ -498,6 +527,7 @@ INLINE void silu_narrow(int in, int kind, int most_columns, const SiluParams *p)
 #define SILU_STRIP(in, blocks, threads, count, per_sm)                                                       \
   KERNEL __launch_bounds__(threads, per_sm)                                                                  \
   sol_silu_mul_strip_##in##_##blocks##_##count(const __grid_constant__ SiluParams p) {                       \
-    SILU_BY_KIND(silu_strip, in, blocks, count)                                                              \
+    if (blocks) { SILU_BY_KIND(silu_strip_blocks, in, count) }                                                \
+    else { SILU_BY_KIND(silu_strip_row, in, count) }                                                         \
   }
 #include "silu_mul.def"

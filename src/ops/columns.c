@@ -7,6 +7,7 @@ enum {
 #define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) KERNEL_##name,
 #define COLUMNS_DENSE(in, out)                                 KERNEL_DENSE_##in##_##out,
 #define COLUMNS_ANY(in, out)                                   KERNEL_##in##_##out,
+#define COLUMNS_SINGLE()                                       KERNEL_SINGLE,
 #include "kernels/columns.def"
   KERNEL_COUNT
 };
@@ -134,17 +135,17 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
                    .x_stride = (ops_stride(a->x_stride, a->n)) * in,
                    .chunks = (uint32_t)((all + per - 1) / per),
                    .total = odd ? (uint32_t)all : 0,
+                   .whole = (uint32_t)(all / per),
                    .divider = elementwise_divider32((uint32_t)(odd ? a->n : a->n / per)),
                    .x_kind = ops_kind(a->dtype),
                    .y_kind = ops_kind(out_of(a)),
                    .vector_kind = ops_kind(weight_of(a)),
                    .scale = a->scale};
   bool two = kernel == KERNEL_fp32_two;
-  uint64_t threads = p.chunks;
+  uint64_t threads = odd ? p.whole + (uint64_t)(all % per) : p.chunks;
   if (kernel >= KERNEL_DENSE_2_2) {
     int64_t shared = a->n & -a->n; // what n and per, a power of two, have in common
     p.period = elementwise_divider32((uint32_t)(a->n / shared));
-    p.whole = (uint32_t)(all / per);
     threads = (uint64_t)ops_ceil_div(p.chunks, COLUMNS_EACH * a->n / shared) * p.period.by;
   }
   OpsLaunch l = {.kernel = kernel, .block = two ? 128 : 256, .early = true, .params = &p, .bytes = sizeof p};
@@ -182,6 +183,10 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
+  if (elementwise_single(a->n, wide_out ? 4 : 2, flat)) {
+    p.spread = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
+    l.kernel = KERNEL_SINGLE;
+  }
   ops_grid(l.grid, p.spread.chunks, l.block);
   return ops_launch(ctx, def, &l, stream);
 }

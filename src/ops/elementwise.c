@@ -19,6 +19,15 @@ static Divider32 small_divider(uint64_t by, uint64_t indexes) {
                                                                  : (Divider32){0};
 }
 
+Spread elementwise_rows(uint64_t per_row, uint64_t m, int64_t n) {
+  uint64_t chunks = per_row * m;
+  return (Spread){.chunks = chunks,
+                  .length = n,
+                  .divider = elementwise_divider(per_row),
+                  .last = (int64_t)m - 1,
+                  .small = small_divider(per_row, chunks)};
+}
+
 Spread elementwise_spread(const void *y, int64_t m, int64_t n, int64_t y_stride, int per, int out, bool flat,
                           int threads) {
   enum { PARTS = 8 }; // blocks of a row, for which the rest of its last one does not count

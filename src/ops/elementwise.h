@@ -32,6 +32,16 @@ static inline bool elementwise_flat(int64_t m, int64_t n, int64_t y_stride, int6
 Spread elementwise_spread(const void *y, int64_t m, int64_t n, int64_t y_stride, int per, int out, bool flat,
                           int threads);
 
+// Rows of n elements in `per_row` parts each.
+Spread elementwise_rows(uint64_t per_row, uint64_t m, int64_t n);
+
+// Whether kernels take an element a thread (kernels/single.cuh), of rows of n elements of `out` bytes: where rows are apart and short, by
+// chunks each of their sectors would be written several times.
+static inline bool elementwise_single(int64_t n, int out, bool flat) {
+  enum { SHORT = 64 }; // bytes of a row
+  return !flat && n * out < SHORT;
+}
+
 // Whether a pointer and its row stride, in bytes, are multiples of `bytes`, a power of two up to 16.
 static inline bool elementwise_aligned(const void *at, int64_t stride_bytes, int bytes) {
   return ops_align(at, stride_bytes, 2) >= bytes;

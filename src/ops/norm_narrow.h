@@ -110,7 +110,7 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
     if (norm_narrow_places(t, vectors, s, how) <= NARROW_SHARED) break;
     if (s->lane_bits == NARROW_NORM) return false;
   }
-  // Rows that one lane has in registers (NARROW_FEW in kernels/norm_narrow.cuh) take so little time that a block has more of them.
+  // Rows that one lane has in registers (FEW_MOST in kernels/few.cuh) take so little time that a block has more of them.
   enum { FEW = 16, FEW_SPAN = 14 << 10 };
   uint64_t turn = NARROW_THREADS >> s->lane_bits;
   uint64_t turns = (uint64_t)(n <= FEW ? FEW_SPAN : NARROW_SPAN) / ((uint64_t)width * turn);

@@ -11,6 +11,7 @@ enum {
 #define MAP_EXACT(in, out)                KERNEL_EXACT_##in##_##out,
 #include "kernels/map/map.def"
   KERNEL_WIDE,
+  KERNEL_SINGLE,
   KERNEL_COUNT
 };
 _Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/map.def disagree");
@@ -19,7 +20,7 @@ const char *const map_kernels[MAP_KERNELS] = {
 #define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
 #define MAP_EXACT(in, out)                "sol_map_exact_" #in "_" #out,
 #include "kernels/map/map.def"
-    "sol_map_wide"};
+    "sol_map_wide", "sol_map_single"};
 
 const int64_t map_shapes[MAP_SHAPES][4] = {{1, 1},   {5, 2},    {40, 7},   {33, 31},   {7, 128}, {300, 9},
                                            {2, 769}, {4, 4096}, {1, 8191}, {1, 65536}, {0, 64},  {3, 0}};
@@ -170,10 +171,21 @@ static bool is_lean(const Map *m, const MapParams *p, int per) {
          (!m->b || starts_at_chunks(m->b, p->b_stride * in, p->flat, per * in));
 }
 
+static void plan_single(const Map *m, MapParams *p, OpsLaunch *l) {
+  p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
+  p->spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
+  l->kernel = KERNEL_SINGLE;
+  ops_grid(l->grid, p->spread.chunks, l->block);
+}
+
 static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
   int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
   int step = 3 * step_of(m->dtype) + step_of(out_of(m));
   bool lean = is_lean(m, p, per);
+  if (!lean && elementwise_single(m->n, out, p->flat)) {
+    plan_single(m, p, l);
+    return;
+  }
   p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat,
                                  lean ? 0 : MAP_THREADS * MAP_ANY_EACH(in, out));
   if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));

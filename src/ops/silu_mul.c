@@ -24,6 +24,7 @@ enum {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_STRIP(in, blocks, threads, count, per_sm) KERNEL_STRIP_##in##_##blocks##_##count,
 #include "kernels/silu_mul/silu_mul.def"
+  KERNEL_SINGLE,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
@@ -42,7 +43,7 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_STRIP(in, blocks, threads, count, per_sm) "sol_silu_mul_strip_" #in "_" #blocks "_" #count,
 #include "kernels/silu_mul/silu_mul.def"
-};
+    "sol_silu_mul_single"};
 
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
     [KERNEL_PARTS_2] = PARTS_SHARED, [KERNEL_PARTS_4] = PARTS_SHARED};
@@ -322,12 +323,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (narrow) {
     l.kernel = plan_narrow(ctx, a, s, &p, &l);
   } else if (strip && strip->blocks) {
-    int64_t part = 32 * strip->count * s.per; // columns of a warp
-    uint64_t parts = (uint64_t)(a->n / part + (a->n % part != 0));
-    p.spread =
-        (Spread){.chunks = parts * (uint64_t)a->m, .length = a->n, .divider = elementwise_divider(parts)};
+    // Turns of a row, and of a warp.
+    uint64_t turns = (uint64_t)ops_ceil_div(a->n, 32 * s.per), count = (uint64_t)strip->count;
+    p.spread = elementwise_rows(turns, (uint64_t)a->m, a->n);
     l.kernel = strip->kernel;
-    ops_grid(l.grid, p.spread.chunks * 32, l.block);
+    ops_grid(l.grid, (p.spread.chunks + count - 1) / count * 32, l.block);
   } else if (strip) {
     int64_t of_warp = 32 * strip->count * s.per;
     p.spread = (Spread){.length = a->n};
@@ -357,8 +357,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                             : s.out == 4 ? KERNEL_LEAN_4_4
                                          : KERNEL_LEAN_4_1);
     if (is_lean(a, s)) return launch_lean(ctx, a, s, lean, stream);
-    p.spread = elementwise_spread(a->y, a->m, a->n, s.y_stride, s.per, s.out, s.flat, 256);
-    l.kernel = lean + 1;
+    bool single = elementwise_single(a->n, s.out, s.flat);
+    p.spread = single ? elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n)
+                      : elementwise_spread(a->y, a->m, a->n, s.y_stride, s.per, s.out, s.flat, 256);
+    l.kernel = single ? KERNEL_SINGLE : lean + 1;
     ops_grid(l.grid, p.spread.chunks, l.block);
   }
   return ops_launch(ctx, &ops_silu_mul, &l, stream);
