@@ -406,7 +406,7 @@ SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) 
   int trial = sw ? atoi(sw) : 3;
   if (has && !wgmma && items && (trial & (a.queries > 64 || a.keys > 64 ? 1 : 4)) && can_flat(&a))
     return launch_items_odd(ctx, &a, items, stream);
-  if (wgmma && (trial & 2) && a.d == 128 && items && (a.queries > 64 || a.keys > 64))
+  if (wgmma && (trial & (a.d == 128 ? 2 : a.d == 256 ? 8 : 16)) && items && (a.queries > 64 || a.keys > 64))
     return launch_items(ctx, &a, items, stream);
   if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS)) return launch_odd(ctx, &a, stream);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
