@@ -38,6 +38,14 @@ INLINE float most_over(float most, float by, float inverse) {
   return (float)((double)most * r);
 }
 
+// 1 / scale to the nearest, where the scale is that of finite values: 0 for one that is 0 or infinite. What __frcp_rn does, without a call for others.
+INLINE float scale_inverse(float scale) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(scale));
+  r = __fmaf_rn(r, __fmaf_rn(-scale, r, 1), r);
+  return scale >= 0x1p-126f && scale < 0x1p126f ? r : 0;
+}
+
 // Writes the scale number `g` (where `write` is set) and gives what its elements are multiplied by.
 INLINE float scale_group(const QuantizeParams &p, int how, float most, uint64_t g, bool write) {
   if (how == QUANTIZE_MXFP8) {
@@ -55,7 +63,7 @@ INLINE float scale_group(const QuantizeParams &p, int how, float most, uint64_t 
   float scale = how == QUANTIZE_INT8 ? most_over(most, 127, 1.f / 127) : most_over(most, 448, 1.f / 448);
   if (scale < 0x1p-126f) scale = 0;
   if (write) ((float *)p.scales)[g] = scale;
-  return scale > 0 ? __frcp_rn(scale) : 0;
+  return scale_inverse(scale);
 }
 
 // `count` elements, a multiple of 4, packed, 8 bits each.
@@ -404,12 +412,22 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   cells_end(c, part_chunk(a, a.turns) * per, words);
 }
 
+// Prefetches into L2 what a block that starts soon will read.
+INLINE void part_ahead(const QuantizeParams &p, const QuantizePart &a, int in) {
+#if __CUDA_ARCH__ >= 900
+  const char *at = (const char *)a.from + p.ahead;
+  if (p.ahead && at + a.chunks * 16 <= quantize_extent(p, in).end && a.chunks)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(a.chunks * 16) : "memory");
+#endif
+}
+
 // A row that no registers hold, each block of a cluster a part of it in shared memory. It takes few registers, so that many blocks share an SM.
 [[maybe_unused]] INLINE void quantize_cluster(const QuantizeParams &p, int in, int kind, int how, QuantizeHeld *shared, uint4 *memory) {
   int blocks = cluster_blocks(), rank = blocks > 1 ? (int)cluster_rank() : 0, t = threadIdx.x;
   uint64_t row = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) / blocks;
   Span x = span_of((const char *)p.x + (int64_t)row * p.x_stride, p.n, in);
   QuantizePart a = quantize_cut(x, rank, p.of_block, blockDim.x, in);
+  if (t == 0) part_ahead(p, a, in);
   part_fill(a, memory);
   float most = __uint_as_float(part_top(a, memory, in, kind));
   if (rank == 0 && t < x.edges) most = fmaxf(most, fabsf(load_one(x.at, span_edge(&x, t), kind)));

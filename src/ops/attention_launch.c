@@ -403,7 +403,7 @@ SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) 
        wgmma = has && can_tile(&a);
   int items = items_rows(&a);
   const char *sw = getenv("SOL_ITEMS"); // TRIAL
-  int trial = sw ? atoi(sw) : 3;
+  int trial = sw ? atoi(sw) : 0;
   if (has && !wgmma && items && (trial & (a.queries > 64 || a.keys > 64 ? 1 : 4)) && can_flat(&a))
     return launch_items_odd(ctx, &a, items, stream);
   if (wgmma && (trial & (a.d == 128 ? 2 : a.d == 256 ? 8 : 16)) && items && (a.queries > 64 || a.keys > 64))
