@@ -25,7 +25,7 @@
     AttentionPair<kind, d>::run(p);                                                                          \
   }
 #define ITEMS(kind, d, odd)                                                                                  \
-  KERNEL __maxnreg__(ATTENTION_ITEMS_REGISTERS(d))                                                           \
+  KERNEL __launch_bounds__(ATTENTION_ITEMS_THREADS(d), 1)                                                    \
       sol_attention_items_##kind##_##d##_##odd(const __grid_constant__ AttentionItemsParams p) {             \
     AttentionItems<kind, d, odd>::run(p);                                                                    \
   }

@@ -259,8 +259,13 @@ template <int KIND, int D, int ODD> struct AttentionItems {
     __syncthreads();
     let_successor_start();
     wait_for_predecessor();
-    if (threadIdx.x < GROUPS * 128) compute(p);
-    else produce(items);
+    if (threadIdx.x < GROUPS * 128) {
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_REGISTERS(D)));
+      compute(p);
+    } else {
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_COPY_REGISTERS(D)));
+      if (threadIdx.x < GROUPS * 128 + 32) produce(items);
+    }
   }
 };
 

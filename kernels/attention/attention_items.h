@@ -18,12 +18,13 @@ typedef struct AttentionItemsParams {
   AttentionFlat flat[3]; // queries, keys, values, where rows begin at any element
 } AttentionItemsParams;
 
-// Warpgroups, and a warp that copies; slots of keys or values, and of queries.
+// Warpgroups, and one of which a warp copies; slots of keys or values, and of queries.
 #define ATTENTION_ITEMS_GROUPS(d) ((d) == 256 ? 2 : 3)
-#define ATTENTION_ITEMS_THREADS(d) (128 * ATTENTION_ITEMS_GROUPS(d) + 32)
+#define ATTENTION_ITEMS_THREADS(d) (128 * (ATTENTION_ITEMS_GROUPS(d) + 1))
 #define ATTENTION_ITEMS_SLOTS 16 // at most
 #define ATTENTION_ITEMS_QUERIES(d) ((d) == 256 ? 2 : 5)
-#define ATTENTION_ITEMS_REGISTERS(d) ((d) == 256 ? 224 : 152) // what an SM has for so many threads: the compiler would count a whole warpgroup that copies
+#define ATTENTION_ITEMS_REGISTERS(d) ((d) == 256 ? 232 : 160)
+#define ATTENTION_ITEMS_COPY_REGISTERS(d) ((d) == 256 ? 40 : 32)
 #define ATTENTION_ITEMS_SHARED (227 * 1024)
 
 #endif

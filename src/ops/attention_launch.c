@@ -323,8 +323,8 @@ static AttentionItemsParams items_params(const SolAttention *a, int rows) {
   return p;
 }
 
-static SolStatus launch_kernel_of_items(SolContext *ctx, const SolAttention *a, int kernel, const AttentionItemsParams *p,
-                                        SolStream stream) {
+static SolStatus launch_kernel_of_items(SolContext *ctx, const SolAttention *a, int kernel,
+                                        const AttentionItemsParams *p, SolStream stream) {
   int64_t tiles = p->tiled.all.tiles;
   OpsLaunch l = {.kernel = kernel,
                  .grid = {(uint32_t)(tiles < ctx->sms ? tiles : ctx->sms), 1, 1},
@@ -345,7 +345,8 @@ static SolStatus launch_items(SolContext *ctx, const SolAttention *a, int rows, 
 
 // Elements from the 16-byte boundary before the tensor to its end; 64 columns are copied at a time.
 static int64_t flat_elements(const SolAttention *a, const Tensor *t) {
-  return (int64_t)((uintptr_t)t->at % 16 / 2) + (t->batch - 1) * t->batch_row + (t->tokens - 1) * t->row + t->heads * a->d;
+  return (int64_t)((uintptr_t)t->at % 16 / 2) + (t->batch - 1) * t->batch_row + (t->tokens - 1) * t->row +
+         t->heads * a->d;
 }
 
 // Rows of eight tokens, each of which reaches into the next one: as far as the tensor's last row does, so that nothing beyond the tensor is read.
@@ -353,8 +354,10 @@ static SolStatus make_flat(SolContext *ctx, const SolAttention *a, const Tensor 
   enum { WIDE = 64, HALF = 64 };
   uint64_t length = (uint64_t)t->row * 8, places = (uint64_t)flat_elements(a, t) - WIDE;
   *out = (AttentionFlat){.shift = (int64_t)((uintptr_t)t->at % 16 / 2), .last = places % length};
-  uint32_t left = (uint32_t)(t->tokens % HALF), boxes[ATTENTION_FLAT_MAPS] = {
-      [ATTENTION_FLAT_WHOLE] = 8, [ATTENTION_FLAT_MORE] = left / 8 + 1, [ATTENTION_FLAT_LESS] = left / 8 ? left / 8 : 1};
+  uint32_t left = (uint32_t)(t->tokens % HALF),
+           boxes[ATTENTION_FLAT_MAPS] = {[ATTENTION_FLAT_WHOLE] = 8,
+                                         [ATTENTION_FLAT_MORE] = left / 8 + 1,
+                                         [ATTENTION_FLAT_LESS] = left / 8 ? left / 8 : 1};
   for (int i = 0; i < ATTENTION_FLAT_MAPS; i++) {
     SolTensorMap m = {.base = (uintptr_t)t->at / 16 * 16,
                       .dims = {out->last + length + WIDE, places / length, 1, 1, 1},

@@ -31,7 +31,8 @@ enum {
 #define NAMES(in)                                                                                            \
   "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_3",                     \
       "sol_quantize_rows_" in "_4", "sol_quantize_rows_" in "_6", "sol_quantize_held_" in,                   \
-      "sol_quantize_parts_" in, "sol_quantize_narrow_" in, "sol_quantize_stream_" in, "sol_quantize_cluster_" in
+      "sol_quantize_parts_" in, "sol_quantize_narrow_" in, "sol_quantize_stream_" in,                        \
+      "sol_quantize_cluster_" in
 static const char *const kernel_names[KERNEL_COUNT] = {NAMES("2"), NAMES("4")};
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
     [KERNEL_HELD] = HELD_SHARED,           [KERNEL_PARTS] = PARTS_SHARED,
@@ -227,16 +228,13 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
 
 // A cluster of as many blocks as the row asks for; a thread has eight chunks.
 static int plan_cluster(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  enum { EACH = 8, AHEAD = 5 << 20 };
+  enum { EACH = 8 };
   int64_t chunks = ops_ceil_div(a->n, 16 / ops_size(a->dtype)), blocks = 1;
   while (chunks * 16 > blocks * QUANTIZE_CLUSTER_SHARED) blocks *= 2;
   p->of_block = (int32_t)ops_ceil_div(chunks, blocks);
   l->block = (uint32_t)(ops_ceil_div(p->of_block, 32 * EACH) * 32);
   l->cluster = (uint32_t)blocks, l->shared = (uint32_t)p->of_block * 16;
   ops_grid(l->grid, (uint64_t)(a->m * blocks), 1);
-  const char *sw = getenv("SOL_QA"); // TRIAL
-  int64_t ahead = sw ? atoi(sw) << 20 : AHEAD, row = a->n * ops_size(a->dtype);
-  if (p->x_stride - row <= row / 8 && a->m * row > 4 * ahead) p->ahead = (int32_t)ahead;
   return KERNEL_CLUSTER;
 }
 
