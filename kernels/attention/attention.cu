@@ -24,13 +24,12 @@
   KERNEL __launch_bounds__(ATTENTION_PAIR_THREADS, 1) sol_attention_pair_##kind##_##d(const __grid_constant__ AttentionTiledParams p) { \
     AttentionPair<kind, d>::run(p);                                                                          \
   }
-#define ITEMS(kind, d, odd)                                                                                  \
-  KERNEL __launch_bounds__(ATTENTION_ITEMS_THREADS(d), 1)                                                    \
-      sol_attention_items_##kind##_##d##_##odd(const __grid_constant__ AttentionItemsParams p) {             \
-    AttentionItems<kind, d, odd>::run(p);                                                                    \
+#define ITEMS(kind, d)                                                                                       \
+  KERNEL __launch_bounds__(ATTENTION_ITEMS_THREADS, 1) sol_attention_items_##kind##_##d(const __grid_constant__ AttentionTiledParams p) { \
+    AttentionItems<kind, d>::run(p);                                                                         \
   }
 #else
-#define ITEMS(kind, d, odd)
+#define ITEMS(kind, d)
 #define TILED(kind, d)
 #define PAIR(kind, d)
 #define BRIEF(kind, d, halves)

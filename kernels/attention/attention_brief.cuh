@@ -164,34 +164,30 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
 
   // ---- results ----
 
-  // Which query of those from a warp's first on has row number i. EIGHTHS: see attention_items.cuh.
-  template <int EIGHTHS> static __device__ __forceinline__ int query_of(int i) { return EIGHTHS ? i % 8 * 8 + i / 8 : i; }
-
   // 16 rows as far as they are there, aligned pieces of them, and then the elements before the first and after the last of these: eight a row.
-  template <int EIGHTHS> static __device__ __forceinline__ void store_odd(uint16_t *to, int64_t stride, const uint8_t *from, int box, int there) {
-    auto place = [&](int row, int piece) { return from + piece / 8 * box + row * 128 + (piece % 8 ^ row % 8) * 16; };
+  static __device__ __forceinline__ void store_odd(uint16_t *to, int64_t stride, const uint8_t *from, int there) {
+    auto place = [&](int row, int piece) { return from + piece / 8 * BOX + row * 128 + (piece % 8 ^ row % 8) * 16; };
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < 16 * PIECES / 32; i++) {
       int n = i * 32 + lane, row = n / PIECES, piece = n % PIECES;
-      char *at = (char *)(to + query_of<EIGHTHS>(row) * stride);
+      char *at = (char *)(to + row * stride);
       uint32_t shift = (uintptr_t)at & 15;
       uint4 v = *(const uint4 *)place(row, piece);
       if (shift) v = funnel(*(const uint4 *)place(row, max(piece - 1, 0)), v, 16 - shift, 2);
-      if (query_of<EIGHTHS>(row) < there && (piece || !shift)) *(uint4 *)(at - shift + piece * 16) = v;
+      if (row < there && (piece || !shift)) *(uint4 *)(at - shift + piece * 16) = v;
     }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       int n = i * 32 + lane, row = n / 8;
-      uint16_t *at = to + query_of<EIGHTHS>(row) * stride;
+      uint16_t *at = to + row * stride;
       int before = 8 - (int)((uintptr_t)at & 15) / 2, element = n % 8 < before ? n % 8 : D - 8 + n % 8;
-      if (query_of<EIGHTHS>(row) < there && before < 8) at[element] = *(const uint16_t *)(place(row, element / 8) + element % 8 * 2);
+      if (row < there && before < 8) at[element] = *(const uint16_t *)(place(row, element / 8) + element % 8 * 2);
     }
   }
 
   // Through the queries' place in shared memory, whose boxes of 64 columns have `box` bytes, a warp its own rows, so that rows are written whole. top: the
   // warp's first row there; first: which query that is. All warps have read the queries.
-  template <int EIGHTHS = 0>
   static __device__ __forceinline__ void store(uint8_t *queries, int box, const AttentionParams &p, const Head &h, const Sums &o, const Softmax &x, float unit, int top,
                                                int first) {
     int lane = threadIdx.x % 32;
@@ -200,7 +196,7 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       float sum = quad_sum(x.sum[half]);
-      int row = first + query_of<EIGHTHS>(half * 8 + lane / 4);
+      int row = first + half * 8 + lane / 4;
       by[half] = sum == 0 ? 0 : 1 / sum;
       if (p.lse && lane % 4 == 0 && row < h.end)
         p.lse[h.b * p.lse_batch + h.head * p.lse_head + h.q.q_first + row] = log_sum(x.most[half], unit, sum);
@@ -215,7 +211,7 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     }
     __syncwarp();
     uint16_t *to = (uint16_t *)p.o + h.b * p.o_batch + (h.q.q_first + first) * p.o_row + h.head * D;
-    if constexpr (ODD) store_odd<EIGHTHS>(to, p.o_row, place, box, h.end - first);
+    if constexpr (ODD) store_odd(to, p.o_row, place, h.end - first);
     else
 #pragma unroll
       for (int i = 0; i < 16 * PIECES / 32; i++) {

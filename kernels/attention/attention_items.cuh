@@ -4,26 +4,23 @@
 //
 // A slot of keys or values has p.box rows. Products are of 64 keys: the first ones, and the last, some of which may be among the first too and are masked
 // then.
-//
-// ODD: rows begin at any element, where tensor copies ask for strides of 16 bytes: those between every eighth row are. A copy has such rows, from any column on, and
-// they lie together in the tile: row 8 a + b of 64 is token 8 b + a. It matters to masks and results alone, since the keys' and the values' rows are in the same order.
 #ifndef SOL_KERNELS_ATTENTION_ITEMS_CUH
 #define SOL_KERNELS_ATTENTION_ITEMS_CUH
 
 #include "attention/attention_brief.cuh"
 #include "attention/attention_items.h"
 
-template <int KIND, int D, int ODD> struct AttentionItems {
-  typedef AttentionBrief<KIND, D, 1, ODD> Brief;
+template <int KIND, int D> struct AttentionItems {
+  typedef AttentionBrief<KIND, D, 1> Brief;
   typedef typename Brief::Head Head;
   typedef typename Brief::Sums Sums;
   typedef float Half[32]; // of the scores
   enum {
-    GROUPS = ATTENTION_ITEMS_GROUPS(D),
+    GROUPS = ATTENTION_ITEMS_GROUPS,
     BOXES = D / 64,
     O_TILES = D / 8,
     SLOTS = ATTENTION_ITEMS_SLOTS,
-    Q_SLOTS = ATTENTION_ITEMS_QUERIES(D),
+    Q_SLOTS = ATTENTION_ITEMS_QUERIES,
     Q_BOX = 64 * 128,
     Q_BYTES = BOXES * Q_BOX
   };
@@ -59,20 +56,6 @@ template <int KIND, int D, int ODD> struct AttentionItems {
 
   // ---- copies ----
 
-  // `count` rows from element `first` on, 64 at a time: every eighth of them together.
-  static __device__ __forceinline__ void copy_odd(const AttentionFlat &t, const Slot &x, int box, int64_t first, int64_t row, int count) {
-    int lane = threadIdx.x % 32, of_eight = lane % 8, column = lane / 8;
-    if (column >= BOXES) return;
-    for (int half = 0; half * 64 < count; half++) {
-      int left = count - half * 64;
-      if (of_eight >= left) return;
-      const AttentionMap *map = &t.maps[left >= 64 ? ATTENTION_FLAT_WHOLE : of_eight < left % 8 ? ATTENTION_FLAT_MORE : ATTENTION_FLAT_LESS];
-      uint64_t at = (uint64_t)(t.shift + first + (half * 64 + of_eight) * row + column * 64), length = (uint64_t)row * 8, above = at / length, along = at - above * length;
-      if (above && along <= t.last) above--, along += length;
-      tensor_load_4d(x.at + column * box * 128 + half * Q_BOX + of_eight * 1024, map, x.full, (int)along, (int)above, 0, 0);
-    }
-  }
-
   static __device__ __forceinline__ void copy(const AttentionMap *map, const Slot &x, int box, int token, int head, int b) {
     int lane = threadIdx.x % 32;
     if (lane < BOXES) tensor_load_4d(x.at + lane * box * 128, map, x.full, lane * 64, token, head, b);
@@ -84,44 +67,26 @@ template <int KIND, int D, int ODD> struct AttentionItems {
     __syncwarp();
   }
 
-  static __device__ __forceinline__ void copy_queries(const AttentionItemsParams &items, const Head &h, uint32_t count) {
-    const AttentionTiledParams &p = items.tiled;
-    const AttentionParams &a = p.all;
+  static __device__ __forceinline__ void copy_queries(const AttentionTiledParams &p, const Head &h, uint32_t count) {
     Slot x = query_slot(p, count);
-    if constexpr (ODD) {
-      int there = min(h.q.queries - h.first, 64);
-      expect(x, there * D * 2);
-      copy_odd(items.flat[0], x, 64, h.b * a.q_batch + h.first * a.q_row + h.head * D, a.q_row, there);
-    } else {
-      expect(x, Q_BYTES);
-      copy(&p.q, x, 64, h.q.q_first + h.first, h.head, a.q_starts ? 0 : h.b);
-    }
+    expect(x, Q_BYTES);
+    copy(&p.q, x, 64, h.q.q_first + h.first, h.head, p.all.q_starts ? 0 : h.b);
   }
 
-  // Keys (0) or values (1).
-  static __device__ __forceinline__ void copy_keys(const AttentionItemsParams &items, const Head &h, uint32_t count, int which) {
-    const AttentionTiledParams &p = items.tiled;
-    const AttentionParams &a = p.all;
-    int kv = h.head / a.group;
+  // map: of keys or values.
+  static __device__ __forceinline__ void copy_keys(const AttentionTiledParams &p, const AttentionMap *map, const Head &h, uint32_t count) {
     Slot x = slot_at(p, count);
-    if constexpr (ODD) {
-      int64_t row = which ? a.v_row : a.k_row, batch = which ? a.v_batch : a.k_batch;
-      expect(x, h.q.keys * D * 2);
-      copy_odd(items.flat[1 + which], x, p.box, h.b * batch + kv * D, row, h.q.keys);
-    } else {
-      expect(x, p.box * D * 2);
-      copy(which ? &p.v : &p.k, x, p.box, h.q.k_first, kv, a.kv_starts ? 0 : h.b);
-    }
+    expect(x, p.box * D * 2);
+    copy(map, x, p.box, h.q.k_first, h.head / p.all.group, p.all.kv_starts ? 0 : h.b);
   }
 
-  static __device__ __forceinline__ void produce(const AttentionItemsParams &items) {
-    const AttentionTiledParams &p = items.tiled;
+  static __device__ __forceinline__ void produce(const AttentionTiledParams &p) {
     uint32_t heads = 0, queries = 0;
     for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, heads++)
       for (int i = 0; i < p.rows; i++, queries++) {
         Head h = item_at(p, tile, i);
-        copy_queries(items, h, queries);
-        if (i == 0) copy_keys(items, h, heads * 2, 0), copy_keys(items, h, heads * 2 + 1, 1);
+        copy_queries(p, h, queries);
+        if (i == 0) copy_keys(p, &p.k, h, heads * 2), copy_keys(p, &p.v, h, heads * 2 + 1);
       }
   }
 
@@ -170,12 +135,12 @@ template <int KIND, int D, int ODD> struct AttentionItems {
 
   // Caps and masks scores and raises the largest of each row. The keys begin with number `first`, and those before `least` are not these'.
   static __device__ __forceinline__ void look(float (&sc)[8][4], const Seen (&seen)[2], const ScoreUnit &u, int first, int least, float (&most)[2]) {
-    int left = first + threadIdx.x % 4 * (ODD ? 16 : 2);
+    int left = first + threadIdx.x % 4 * 2;
     int from[2] = {max(seen[0].from, least) - left, max(seen[1].from, least) - left}, to[2] = {seen[0].to - left, seen[1].to - left};
     if (u.cap != 0) cap_scores(sc, u.before, u.cap);
 #pragma unroll
     for (int i = 0; i < 32; i++) {
-      int column = ODD ? i / 4 + i % 2 * 8 : i / 4 * 8 + i % 2, row = i % 4 / 2;
+      int column = i / 4 * 8 + i % 2, row = i % 4 / 2;
       float *one = &sc[i / 4][i % 4];
       *one = column >= from[row] && column < to[row] ? *one : -INFINITY;
       most[row] = fmaxf(most[row], *one);
@@ -194,7 +159,7 @@ template <int KIND, int D, int ODD> struct AttentionItems {
   static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int query, int last, bool both) {
     typedef float Part[8][4];
     Part &low = *(Part *)&sc[0], &high = *(Part *)&sc[8];
-    Seen seen[2] = {attention_seen(p, h.q, query), attention_seen(p, h.q, query + (ODD ? 1 : 8))};
+    Seen seen[2] = {attention_seen(p, h.q, query), attention_seen(p, h.q, query + 8)};
     float base[2];
     look(low, seen, u, 0, 0, x->most);
     if (both) look(high, seen, u, last, 64, x->most);
@@ -212,16 +177,16 @@ template <int KIND, int D, int ODD> struct AttentionItems {
 
   static __device__ __forceinline__ void attend(const AttentionTiledParams &p, const Head &h, const ScoreUnit &u, const Slot &of_q, const Slot &of_k, const Slot &of_v,
                                                 int group, int warp) {
-    int lane = threadIdx.x % 32, last = p.box - 64, first = h.first + warp * (ODD ? 2 : 16);
-    bool both = attention_all_seen(p.all, h.q, ODD ? h.first : first, ODD ? 64 : 16, h.end).to > 64;
+    int lane = threadIdx.x % 32, last = p.box - 64, first = h.first + warp * 16;
+    bool both = attention_all_seen(p.all, h.q, first, 16, h.end).to > 64;
     Scores sc;
     Sums o = {};
     Softmax x = softmax_start();
     multiply_keys(p, sc, of_q, of_k, last);
-    softmax(p.all, h, sc, u, &x, first + lane / 4 * (ODD ? 8 : 1), last, both);
+    softmax(p.all, h, sc, u, &x, first + lane / 4, last, both);
     multiply_values(p, o, sc, of_v, last);
     named_sync(1 + group, 128); // the queries have been read
-    Brief::template store<ODD>(of_q.at, Q_BOX, p.all, h, o, x, u.unit, warp * 16, first);
+    Brief::store(of_q.at, Q_BOX, p.all, h, o, x, u.unit, warp * 16, first);
     async_fence();
     leave(of_q);
   }
@@ -239,32 +204,24 @@ template <int KIND, int D, int ODD> struct AttentionItems {
     }
   }
 
-  // Rows that no copy fills stay zeros: values are multiplied by zero then.
-  static __device__ __forceinline__ void clear(const AttentionTiledParams &p, uint8_t *slots) {
-    for (int i = threadIdx.x * 16; i < p.slots * p.box * D * 2; i += blockDim.x * 16) *(uint4 *)(slots + i) = make_uint4(0, 0, 0, 0);
-    async_fence();
-  }
-
-  static __device__ __forceinline__ void run(const AttentionItemsParams &items) {
-    const AttentionTiledParams &p = items.tiled;
+  static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     if (threadIdx.x == 0) {
-      if (!ODD) tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
+      tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
       for (int i = 0; i < SLOTS; i++) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 4 * p.rows);
       for (int i = 0; i < Q_SLOTS; i++) barrier_init(&s->q_full[i], 1), barrier_init(&s->q_empty[i], 4);
       barrier_init_done();
     }
-    if (ODD) clear(p, memory + 1024);
     __syncthreads();
     let_successor_start();
     wait_for_predecessor();
     if (threadIdx.x < GROUPS * 128) {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_REGISTERS(D)));
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_REGISTERS));
       compute(p);
     } else {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_COPY_REGISTERS(D)));
-      if (threadIdx.x < GROUPS * 128 + 32) produce(items);
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_COPY_REGISTERS));
+      if (threadIdx.x < GROUPS * 128 + 32) produce(p);
     }
   }
 };

@@ -412,22 +412,12 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   cells_end(c, part_chunk(a, a.turns) * per, words);
 }
 
-// Prefetches into L2 what a block that starts soon will read.
-INLINE void part_ahead(const QuantizeParams &p, const QuantizePart &a, int in) {
-#if __CUDA_ARCH__ >= 900
-  const char *at = (const char *)a.from + p.ahead;
-  if (p.ahead && at + a.chunks * 16 <= quantize_extent(p, in).end && a.chunks)
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "r"(a.chunks * 16) : "memory");
-#endif
-}
-
 // A row that no registers hold, each block of a cluster a part of it in shared memory. It takes few registers, so that many blocks share an SM.
 [[maybe_unused]] INLINE void quantize_cluster(const QuantizeParams &p, int in, int kind, int how, QuantizeHeld *shared, uint4 *memory) {
   int blocks = cluster_blocks(), rank = blocks > 1 ? (int)cluster_rank() : 0, t = threadIdx.x;
   uint64_t row = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) / blocks;
   Span x = span_of((const char *)p.x + (int64_t)row * p.x_stride, p.n, in);
   QuantizePart a = quantize_cut(x, rank, p.of_block, blockDim.x, in);
-  if (t == 0) part_ahead(p, a, in);
   part_fill(a, memory);
   float most = __uint_as_float(part_top(a, memory, in, kind));
   if (rank == 0 && t < x.edges) most = fmaxf(most, fabsf(load_one(x.at, span_edge(&x, t), kind)));

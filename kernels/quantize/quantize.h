@@ -33,7 +33,6 @@ typedef struct QuantizeParams {
   int32_t shifted;               // pieces of y may start anywhere: otherwise each is aligned to its size
   int32_t x_kind, how;
   int32_t of_block;              // rows in a cluster: chunks of a block
-  int32_t ahead;                 // the same: bytes from what it reads to what it prefetches; 0: none
   HeldShape held;     // rows that no registers hold, on other GPUs
   StreamShape stream; // long rows, on GPUs with asynchronous copies
   PartShape parts;    // the same on others, of rows that no cluster holds

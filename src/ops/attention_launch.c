@@ -1,6 +1,5 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
-#include <stdlib.h>
 
 #include "kernels/attention/attention_items.h"
 #include "ops/attention_parts.h"
@@ -10,7 +9,7 @@ const char *const attention_kernels[ATTENTION_KERNELS] = {
 #define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
 #define ODD(kind, d)           "sol_attention_odd_" #kind "_" #d,
 #define PAIR(kind, d)          "sol_attention_pair_" #kind "_" #d,
-#define ITEMS(kind, d, odd)    "sol_attention_items_" #kind "_" #d "_" #odd,
+#define ITEMS(kind, d)         "sol_attention_items_" #kind "_" #d,
 #define MMA(kind, d)           "sol_attention_" #kind "_" #d,
 #include "kernels/attention/attention.def"
 };
@@ -20,7 +19,7 @@ const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
 #define ODD(kind, d)           ATTENTION_BRIEF_SHARED(d, 1),
 #define PAIR(kind, d)          ATTENTION_PAIR_SHARED,
-#define ITEMS(kind, d, odd)    ATTENTION_ITEMS_SHARED,
+#define ITEMS(kind, d)         ATTENTION_ITEMS_SHARED,
 #define MMA(kind, d)           ATTENTION_SHARED(d),
 #include "kernels/attention/attention.def"
 };
@@ -32,8 +31,7 @@ typedef enum Family {
   BRIEF_OF_TWO,
   BRIEF_ODD,
   PAIR_WGMMA,
-  ITEMS_WGMMA,
-  ITEMS_ODD
+  ITEMS_WGMMA
 } Family; // brief: tiles of 64, of 128; odd: of 64, with rows that begin at any element
 typedef struct Variant {
   int kind;
@@ -45,7 +43,7 @@ static const Variant variants[ATTENTION_KERNELS] = {
 #define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
 #define ODD(kind, d)           {kind, BRIEF_ODD, d},
 #define PAIR(kind, d)          {kind, PAIR_WGMMA, d},
-#define ITEMS(kind, d, odd)    {kind, ITEMS_WGMMA + (odd), d},
+#define ITEMS(kind, d)         {kind, ITEMS_WGMMA, d},
 #define MMA(kind, d)           {kind, MMA_SYNC, d},
 #include "kernels/attention/attention.def"
 };
@@ -304,99 +302,26 @@ static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t row
 
 // ---- items ----
 
-// Rows of a slot where a tile has all keys of a sequence, and a block its queries; 0: it is not for these. Heads are all that blocks share out.
+// Rows of a slot where one has all keys of a sequence, and a tile of 64 neither these nor the queries; 0: it is not for these. Heads are all that blocks share out, so queries are not many.
 static int items_rows(const SolAttention *a) {
-  enum { KEYS = 128, QUERIES = 256, HALF = 64 };
-  if (a->keys > KEYS || a->queries > QUERIES) return 0;
-  return a->keys <= HALF ? HALF : (int)ops_ceil_div(a->keys, 16) * 16;
-}
-
-static AttentionItemsParams items_params(const SolAttention *a, int rows) {
-  int64_t bytes = a->d * 2, left = ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES(a->d) * 64 * bytes;
-  int64_t slots = left / (rows * bytes);
-  AttentionItemsParams p = {
-      .tiled = {.all = attention_params(a),
-                .rows = (int)ops_ceil_div(a->queries, 64),
-                .box = rows,
-                .slots = (int)(slots < ATTENTION_ITEMS_SLOTS ? slots : ATTENTION_ITEMS_SLOTS)}};
-  p.tiled.all.tiles = a->heads * a->batch;
-  return p;
-}
-
-static SolStatus launch_kernel_of_items(SolContext *ctx, const SolAttention *a, int kernel,
-                                        const AttentionItemsParams *p, SolStream stream) {
-  int64_t tiles = p->tiled.all.tiles;
-  OpsLaunch l = {.kernel = kernel,
-                 .grid = {(uint32_t)(tiles < ctx->sms ? tiles : ctx->sms), 1, 1},
-                 .block = (uint32_t)ATTENTION_ITEMS_THREADS(a->d),
-                 .shared = attention_shared[kernel],
-                 .early = true,
-                 .one_param = true,
-                 .params = p,
-                 .bytes = sizeof *p};
-  return ops_launch(ctx, &ops_attention, &l, stream);
+  enum { KEYS = 128, QUERIES = 256 };
+  bool fits = a->d < 256 && a->keys <= KEYS && a->queries <= QUERIES;
+  bool beyond = a->keys > ATTENTION_BRIEF_ROWS && a->queries > ATTENTION_BRIEF_ROWS;
+  return fits && beyond && !brief_span(a, ATTENTION_BRIEF_ROWS) ? (int)ops_ceil_div(a->keys, 16) * 16 : 0;
 }
 
 static SolStatus launch_items(SolContext *ctx, const SolAttention *a, int rows, SolStream stream) {
-  AttentionItemsParams p = items_params(a, rows);
-  SolStatus status = make_maps(ctx, a, 64, rows, &p.tiled);
-  return status ? status : launch_kernel_of_items(ctx, a, kernel_for(a, ITEMS_WGMMA), &p, stream);
-}
-
-// Elements from the 16-byte boundary before the tensor to its end; 64 columns are copied at a time.
-static int64_t flat_elements(const SolAttention *a, const Tensor *t) {
-  return (int64_t)((uintptr_t)t->at % 16 / 2) + (t->batch - 1) * t->batch_row + (t->tokens - 1) * t->row +
-         t->heads * a->d;
-}
-
-// Rows of eight tokens, each of which reaches into the next one: as far as the tensor's last row does, so that nothing beyond the tensor is read.
-static SolStatus make_flat(SolContext *ctx, const SolAttention *a, const Tensor *t, AttentionFlat *out) {
-  enum { WIDE = 64, HALF = 64 };
-  uint64_t length = (uint64_t)t->row * 8, places = (uint64_t)flat_elements(a, t) - WIDE;
-  *out = (AttentionFlat){.shift = (int64_t)((uintptr_t)t->at % 16 / 2), .last = places % length};
-  uint32_t left = (uint32_t)(t->tokens % HALF),
-           boxes[ATTENTION_FLAT_MAPS] = {[ATTENTION_FLAT_WHOLE] = 8,
-                                         [ATTENTION_FLAT_MORE] = left / 8 + 1,
-                                         [ATTENTION_FLAT_LESS] = left / 8 ? left / 8 : 1};
-  for (int i = 0; i < ATTENTION_FLAT_MAPS; i++) {
-    SolTensorMap m = {.base = (uintptr_t)t->at / 16 * 16,
-                      .dims = {out->last + length + WIDE, places / length, 1, 1, 1},
-                      .strides = {2, length * 2, 16, 16},
-                      .box = {WIDE, boxes[i], 1, 1, 1},
-                      .steps = {1, 1, 1, 1, 1},
-                      .rank = 4,
-                      .type = a->dtype == SOL_FP16 ? SOL_TENSOR_F16 : SOL_TENSOR_BF16,
-                      .swizzle = SOL_TENSOR_SWIZZLE_128B};
-    SolError err;
-    SolStatus status = sol_driver_tensor_map(ctx->driver, &m, (uint8_t *)&out->maps[i], &err);
-    if (status) return ops_fail(status, "attention: %s", err.message);
-  }
-  return SOL_OK;
-}
-
-// Whether a copy of eight rows of eight tokens never has both the tensor's first row and what is after the last, and offsets are in range.
-static bool is_flat(const SolAttention *a, const Tensor *t) {
-  int64_t rows = (flat_elements(a, t) - 64) / (t->row * 8);
-  return (uintptr_t)t->at % 2 == 0 && t->row < INT64_C(1) << 26 && rows > 8 && rows < INT_MAX / 2;
-}
-
-static SolStatus launch_items_odd(SolContext *ctx, const SolAttention *a, int rows, SolStream stream) {
-  AttentionItemsParams p = items_params(a, rows > 64 ? 128 : 64);
-  Tensor t[3];
-  tensors_of(a, t);
-  for (int i = 0; i < 3; i++) {
-    SolStatus status = make_flat(ctx, a, &t[i], &p.flat[i]);
-    if (status) return status;
-  }
-  return launch_kernel_of_items(ctx, a, kernel_for(a, ITEMS_ODD), &p, stream);
-}
-
-// All three tensors that are read.
-static bool can_flat(const SolAttention *a) {
-  Tensor t[3];
-  if (a->q_starts || a->kv_starts) return false;
-  tensors_of(a, t);
-  return is_flat(a, &t[0]) && is_flat(a, &t[1]) && is_flat(a, &t[2]);
+  int64_t bytes = a->d * 2, left = ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES * 64 * bytes;
+  int64_t slots = left / (rows * bytes);
+  AttentionTiledParams p = {.all = attention_params(a),
+                            .rows = (int)ops_ceil_div(a->queries, 64),
+                            .box = rows,
+                            .slots = (int)(slots < ATTENTION_ITEMS_SLOTS ? slots : ATTENTION_ITEMS_SLOTS)};
+  p.all.tiles = a->heads * a->batch;
+  SolStatus status = make_maps(ctx, a, 64, rows, &p);
+  if (status) return status;
+  return launch_wgmma(ctx, kernel_for(a, ITEMS_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_ITEMS_THREADS,
+                      stream);
 }
 
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -404,14 +329,8 @@ SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) 
   int tiled = kernel_for(&a, TILED_WGMMA);
   bool has = ctx->cc >= 90 && can_count(&a) && ops_has_kernel(ctx, &ops_attention, tiled),
        wgmma = has && can_tile(&a);
-  int items = items_rows(&a);
-  const char *sw = getenv("SOL_ITEMS"); // TRIAL
-  int trial = sw ? atoi(sw) : 0;
-  if (has && !wgmma && items && (trial & (a.queries > 64 || a.keys > 64 ? 1 : 4)) && can_flat(&a))
-    return launch_items_odd(ctx, &a, items, stream);
-  if (wgmma && (trial & (a.d == 128 ? 2 : a.d == 256 ? 8 : 16)) && items && (a.queries > 64 || a.keys > 64))
-    return launch_items(ctx, &a, items, stream);
   if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS)) return launch_odd(ctx, &a, stream);
+  if (wgmma && items_rows(&a)) return launch_items(ctx, &a, items_rows(&a), stream);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);

@@ -1,6 +1,5 @@
 // y = x / scale in int8, fp8 or fp4, with scales of groups of columns
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
@@ -241,13 +240,13 @@ static int plan_cluster(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
 // Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU, in turn where these have asynchronous copies; what neither holds is read twice.
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8, STREAM_LEAST = 320 << 10 };
+  _Static_assert(STREAM_LEAST <= QUANTIZE_CLUSTER_MOST * QUANTIZE_CLUSTER_SHARED,
+                 "a cluster holds the others");
   int in = ops_size(a->dtype);
   p->stream =
       (StreamShape){.x = a->x, .y = a->y, .n = a->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
   int64_t bytes = a->n * in;
-  const char *sw = getenv("SOL_Q"); // TRIAL
-  int64_t least = sw ? atoi(sw) * 1024 : STREAM_LEAST;
-  if (ctx->cc >= 90 && bytes < least && least) return plan_cluster(a, p, l);
+  if (ctx->cc >= 90 && bytes < STREAM_LEAST) return plan_cluster(a, p, l);
   if (bytes >= STREAM_LEAST && stream_shape(ctx, a->m, in, 1, NULL, NULL, &p->stream, l))
     return KERNEL_STREAM;
   int64_t parts = bytes > MOST * HELD_SHARED && ctx->cc < 90 ? parts_held(ctx, bytes, PARTS_SHARED) : 0;
