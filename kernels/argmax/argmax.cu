@@ -96,7 +96,7 @@ INLINE uint32_t row_highest(RowShape s, BestFold *shared, uint32_t key) {
   int warps = s.threads / 32, warp = threadIdx.x / 32, first = warp / warps * warps;
   if (threadIdx.x % 32 == 0) shared->warps[warp] = key;
   __syncthreads();
-  return lanes_highest(shared->warps[first + threadIdx.x % warps], warps);
+  return lanes_highest(shared->warps[first + threadIdx.x % 32 % warps], 32); // some warps' several times, where they are fewer
 }
 
 // The row's first column, for its first thread: of those that its threads have left in shared memory, and of the blocks of

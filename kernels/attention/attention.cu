@@ -2,6 +2,7 @@
 #include "attention/attention_mma.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "attention/attention_brief.cuh"
+#include "attention/attention_items.cuh"
 #include "attention/attention_pair.cuh"
 #include "attention/attention_wgmma.cuh"
 #define TILED(kind, d)                                                                                       \
@@ -23,7 +24,12 @@
   KERNEL __launch_bounds__(ATTENTION_PAIR_THREADS, 1) sol_attention_pair_##kind##_##d(const __grid_constant__ AttentionTiledParams p) { \
     AttentionPair<kind, d>::run(p);                                                                          \
   }
+#define ITEMS(kind, d)                                                                                       \
+  KERNEL __launch_bounds__(ATTENTION_ITEMS_THREADS, 1) sol_attention_items_##kind##_##d(const __grid_constant__ AttentionTiledParams p) { \
+    AttentionItems<kind, d>::run(p);                                                                         \
+  }
 #else
+#define ITEMS(kind, d)
 #define TILED(kind, d)
 #define PAIR(kind, d)
 #define BRIEF(kind, d, halves)

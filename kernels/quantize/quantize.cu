@@ -38,6 +38,14 @@ INLINE float most_over(float most, float by, float inverse) {
   return (float)((double)most * r);
 }
 
+// 1 / scale to the nearest, where the scale is that of finite values: 0 for one that is 0 or infinite. What __frcp_rn does, without a call for others.
+INLINE float scale_inverse(float scale) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(scale));
+  r = __fmaf_rn(r, __fmaf_rn(-scale, r, 1), r);
+  return scale >= 0x1p-126f && scale < 0x1p126f ? r : 0;
+}
+
 // Writes the scale number `g` (where `write` is set) and gives what its elements are multiplied by.
 INLINE float scale_group(const QuantizeParams &p, int how, float most, uint64_t g, bool write) {
   if (how == QUANTIZE_MXFP8) {
@@ -55,7 +63,7 @@ INLINE float scale_group(const QuantizeParams &p, int how, float most, uint64_t 
   float scale = how == QUANTIZE_INT8 ? most_over(most, 127, 1.f / 127) : most_over(most, 448, 1.f / 448);
   if (scale < 0x1p-126f) scale = 0;
   if (write) ((float *)p.scales)[g] = scale;
-  return scale > 0 ? __frcp_rn(scale) : 0;
+  return scale_inverse(scale);
 }
 
 // `count` elements, a multiple of 4, packed, 8 bits each.
@@ -297,13 +305,19 @@ INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, in
   cells_end(c, r.column + count * r.turn, words);
 }
 
-// The largest over the threads of all blocks of the row's cluster.
-INLINE uint32_t held_top(const Held &h, uint32_t top, QuantizeHeld *s) {
-  top = block_top(top, s->tops);
-  if (h.blocks == 1) return top;
-  exchange_all(&s->exchange, h.blocks, make_float2(__uint_as_float(top), 0));
-  for (int i = 0; i < h.blocks; i++) top = max(top, __float_as_uint(s->exchange.from[i].x));
+// The largest over the blocks of a cluster.
+INLINE uint32_t cluster_top(uint32_t top, int blocks, ClusterExchange *exchange) {
+  exchange_all(exchange, blocks, make_float2(__uint_as_float(top), 0));
+  for (int i = 0; i < blocks; i++) top = max(top, __float_as_uint(exchange->from[i].x));
   return top;
+}
+
+// An element beside the row's chunks.
+INLINE void put_edge(char *y, int how, float edge, float times) {
+  float f[4] = {edge, 0, 0, 0};
+  uint32_t w;
+  pack(how, 4, f, times, &w);
+  *(uint8_t *)y = (uint8_t)w;
 }
 
 // A row that no registers hold is held in shared memory, of several blocks if need be.
@@ -322,7 +336,8 @@ INLINE void quantize_held(const QuantizeParams &p, int in, int kind, int how, Qu
   int64_t at;
   for (int i = 0; (at = held_edge(h, i)) >= 0; i++)
     top = __float_as_uint(fmaxf(__uint_as_float(top), fabsf(load_one(h.x.at, at, kind))));
-  top = held_top(h, top, shared);
+  top = block_top(top, shared->tops);
+  if (h.blocks > 1) top = cluster_top(top, h.blocks, &shared->exchange);
   float times = scale_group(p, how, __uint_as_float(top), h.row, h.rank == 0 && threadIdx.x == 0);
   char *y = (char *)p.y + (int64_t)h.row * p.y_stride;
   int turns = __shfl_sync(~0u, h.count, 0); // the first lane's; those after it have as many, or one less
@@ -335,11 +350,7 @@ INLINE void quantize_held(const QuantizeParams &p, int in, int kind, int how, Qu
     cells_put(c, mine + k * 32 * per, words, w);
   }
   cells_end(c, mine + turns * 32 * per, words);
-  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) {
-    float f[4] = {load_one(h.x.at, at, kind), 0, 0, 0};
-    pack(how, 4, f, times, w);
-    ((uint8_t *)y)[at] = (uint8_t)w[0];
-  }
+  for (int i = 0; (at = held_edge(h, i)) >= 0; i++) put_edge(y + at, how, load_one(h.x.at, at, kind), times);
 }
 
 // A part of a row (parts.cuh) in shared memory: warps have consecutive segments of its chunks.
@@ -349,14 +360,15 @@ typedef struct QuantizePart {
   int chunks, turns; // turns: of a warp, a chunk a lane each
 } QuantizePart;
 
-INLINE QuantizePart quantize_cut(const QuantizeParams &p, const Span &x, uint32_t part, int in) {
+// Of parts that have of_part chunks each.
+INLINE QuantizePart quantize_cut(const Span &x, int part, int64_t of_part, int threads, int in) {
   const int per = 16 / in;
-  int64_t of_part = p.parts.length / per, first = part * of_part;
+  int64_t first = part * of_part;
   QuantizePart a;
   a.from = (const uint4 *)x.body + first;
   a.column = x.head + first * per;
   a.chunks = (int)max(min(x.chunks - first, of_part), (int64_t)0);
-  a.turns = (a.chunks + PARTS_THREADS - 1) / PARTS_THREADS;
+  a.turns = (a.chunks + threads - 1) / threads;
   return a;
 }
 
@@ -400,6 +412,23 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   cells_end(c, part_chunk(a, a.turns) * per, words);
 }
 
+// A row that no registers hold, each block of a cluster a part of it in shared memory. It takes few registers, so that many blocks share an SM.
+[[maybe_unused]] INLINE void quantize_cluster(const QuantizeParams &p, int in, int kind, int how, QuantizeHeld *shared, uint4 *memory) {
+  int blocks = cluster_blocks(), rank = blocks > 1 ? (int)cluster_rank() : 0, t = threadIdx.x;
+  uint64_t row = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) / blocks;
+  Span x = span_of((const char *)p.x + (int64_t)row * p.x_stride, p.n, in);
+  QuantizePart a = quantize_cut(x, rank, p.of_block, blockDim.x, in);
+  part_fill(a, memory);
+  float most = __uint_as_float(part_top(a, memory, in, kind));
+  if (rank == 0 && t < x.edges) most = fmaxf(most, fabsf(load_one(x.at, span_edge(&x, t), kind)));
+  uint32_t top = block_top(__float_as_uint(most), shared->tops);
+  if (blocks > 1) top = cluster_top(top, blocks, &shared->exchange);
+  float times = scale_group(p, how, __uint_as_float(top), row, rank == 0 && t == 0);
+  char *y = (char *)p.y + (int64_t)row * p.y_stride;
+  if (rank == 0 && t < x.edges) put_edge(y + span_edge(&x, t), how, load_one(x.at, span_edge(&x, t), kind), times);
+  part_put(a, y, 0, memory, in, kind, how, times);
+}
+
 // A row that a cluster does not hold is cut into parts, which are in the shared memory of blocks all over the GPU. Its last block writes what the others left:
 // the start of the row, where they have posted, single elements at its ends, and parts that were given up.
 [[maybe_unused]] INLINE void quantize_parts(const QuantizeParams &p, int in, int kind, int how, uint4 *memory) {
@@ -409,7 +438,7 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   Part at = part_of_block(p.parts);
   if (at.row >= p.m) return; // the first row has none before it
   Span x = span_of((const char *)p.x + (int64_t)at.row * p.x_stride, p.n, in);
-  QuantizePart a = quantize_cut(p, x, at.part, in);
+  QuantizePart a = quantize_cut(x, at.part, p.parts.length / (16 / in), PARTS_THREADS, in);
   char *y = (char *)p.y + (int64_t)at.row * p.y_stride;
   unsigned long long *posts = posts_of(y);
   float edge = t < x.edges ? load_one(x.at, span_edge(&x, t), kind) : 0;
@@ -435,17 +464,12 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   for (uint32_t part = 0; part < p.parts.parts; part++) {
     if (part && !left[part]) continue;
     __syncthreads(); // others may still read what they have of the part before
-    a = quantize_cut(p, x, part, in);
+    a = quantize_cut(x, part, p.parts.length / (16 / in), PARTS_THREADS, in);
     if (!left[part]) a.chunks = min(a.chunks, p.parts.front), a.turns = (a.chunks + PARTS_THREADS - 1) / PARTS_THREADS;
     part_fill(a, memory);
     part_put(a, y, 0, memory, in, kind, how, times);
   }
-  if (t < x.edges) {
-    float f[4] = {edge, 0, 0, 0};
-    uint32_t w;
-    pack(how, 4, f, times, &w);
-    ((uint8_t *)y)[span_edge(&x, t)] = (uint8_t)w;
-  }
+  if (t < x.edges) put_edge(y + span_edge(&x, t), how, edge, times);
 }
 
 // Rows of a few columns, dense: spans of many of them go through shared memory.
@@ -497,6 +521,7 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
 #define BLOCKS(how, kind) quantize_blocks(p, in, kind, how, &edges)
 #define ROWS(how, kind)  quantize_rows(p, in, kind, how, count)
 #define HELD(how, kind)  quantize_held(p, in, kind, how, &shared, memory)
+#define CLUSTER(how, kind) quantize_cluster(p, in, kind, how, &shared, memory)
 #define PARTS(how, kind) quantize_parts(p, in, kind, how, memory)
 #define NARROW(how)                                                                                          \
   {                                                                                                          \
@@ -541,6 +566,16 @@ QUANTIZE(4)
     __shared__ StreamShared shared;                                                                          \
     stream(p.stream, QuantizeStream{p, in}, &shared, memory, in);                                            \
   }
+#define QUANTIZE_CLUSTER(in_)                                                                                \
+  KERNEL __launch_bounds__(QUANTIZE_CLUSTER_THREADS, QUANTIZE_CLUSTER_BLOCKS)                                \
+      sol_quantize_cluster_##in_(const __grid_constant__ QuantizeParams p) {                                 \
+    extern __shared__ __align__(128) uint4 memory[];                                                         \
+    __shared__ QuantizeHeld shared;                                                                          \
+    const int in = in_;                                                                                      \
+    if (cluster_blocks() > 1) exchange_init(&shared.exchange);                                               \
+    begin_kernel();                                                                                          \
+    QUANTIZE_ALL(CLUSTER)                                                                                    \
+  }
 #define QUANTIZE_PARTS(in_)                                                                                  \
   KERNEL __launch_bounds__(PARTS_THREADS, PARTS_BLOCKS) sol_quantize_parts_##in_(const __grid_constant__ QuantizeParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
@@ -553,6 +588,8 @@ QUANTIZE_PARTS(2)
 QUANTIZE_PARTS(4)
 #endif
 #if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+QUANTIZE_CLUSTER(2)
+QUANTIZE_CLUSTER(4)
 QUANTIZE_STREAM(2)
 QUANTIZE_STREAM(4)
 #endif

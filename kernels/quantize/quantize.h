@@ -17,6 +17,9 @@ enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a g
 enum { QUANTIZE_PIECE = 32, QUANTIZE_BLOCK = 256, QUANTIZE_EACH = 2 };
 #define QUANTIZE_ROW(count) ((count) > 4 ? 384 : 512) // rows in registers: the most threads with `count` chunks each
 
+// Rows in the shared memory of a cluster: the most threads of a block, the most bytes of its part of the row, and how many blocks share an SM.
+enum { QUANTIZE_CLUSTER_THREADS = 256, QUANTIZE_CLUSTER_SHARED = 32 << 10, QUANTIZE_CLUSTER_BLOCKS = 6, QUANTIZE_CLUSTER_MOST = 16 };
+
 typedef struct QuantizeParams {
   void *y, *scales;
   const void *x;
@@ -29,7 +32,8 @@ typedef struct QuantizeParams {
   int32_t lane_bits;             // rows: 2^lane_bits threads share one; below 0: a block does
   int32_t shifted;               // pieces of y may start anywhere: otherwise each is aligned to its size
   int32_t x_kind, how;
-  HeldShape held;     // rows that no registers hold
+  int32_t of_block;              // rows in a cluster: chunks of a block
+  HeldShape held;     // rows that no registers hold, on other GPUs
   StreamShape stream; // long rows, on GPUs with asynchronous copies
   PartShape parts;    // the same on others, of rows that no cluster holds
   NarrowShape narrow; // rows of a few columns

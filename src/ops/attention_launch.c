@@ -1,6 +1,7 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
 
+#include "kernels/attention/attention_items.h"
 #include "ops/attention_parts.h"
 
 const char *const attention_kernels[ATTENTION_KERNELS] = {
@@ -8,6 +9,7 @@ const char *const attention_kernels[ATTENTION_KERNELS] = {
 #define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
 #define ODD(kind, d)           "sol_attention_odd_" #kind "_" #d,
 #define PAIR(kind, d)          "sol_attention_pair_" #kind "_" #d,
+#define ITEMS(kind, d)         "sol_attention_items_" #kind "_" #d,
 #define MMA(kind, d)           "sol_attention_" #kind "_" #d,
 #include "kernels/attention/attention.def"
 };
@@ -17,6 +19,7 @@ const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
 #define ODD(kind, d)           ATTENTION_BRIEF_SHARED(d, 1),
 #define PAIR(kind, d)          ATTENTION_PAIR_SHARED,
+#define ITEMS(kind, d)         ATTENTION_ITEMS_SHARED,
 #define MMA(kind, d)           ATTENTION_SHARED(d),
 #include "kernels/attention/attention.def"
 };
@@ -27,7 +30,8 @@ typedef enum Family {
   BRIEF_WGMMA,
   BRIEF_OF_TWO,
   BRIEF_ODD,
-  PAIR_WGMMA
+  PAIR_WGMMA,
+  ITEMS_WGMMA
 } Family; // brief: tiles of 64, of 128; odd: of 64, with rows that begin at any element
 typedef struct Variant {
   int kind;
@@ -39,6 +43,7 @@ static const Variant variants[ATTENTION_KERNELS] = {
 #define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
 #define ODD(kind, d)           {kind, BRIEF_ODD, d},
 #define PAIR(kind, d)          {kind, PAIR_WGMMA, d},
+#define ITEMS(kind, d)         {kind, ITEMS_WGMMA, d},
 #define MMA(kind, d)           {kind, MMA_SYNC, d},
 #include "kernels/attention/attention.def"
 };
@@ -170,17 +175,22 @@ static SolStatus make_map(SolContext *ctx, const SolAttention *a, const Tensor *
   return status ? ops_fail(status, "attention: %s", err.message) : SOL_OK;
 }
 
+static void tensors_of(const SolAttention *a, Tensor *t) { // queries, keys, values
+  int64_t q = a->q_starts ? a->q_tokens : a->queries, kv = a->kv_starts ? a->kv_tokens : a->keys;
+  int64_t q_batch = a->q_starts ? 1 : a->batch, kv_batch = a->kv_starts ? 1 : a->batch;
+  t[0] = (Tensor){a->q, a->heads, q, q_batch, a->q_stride, a->q_batch_stride};
+  t[1] = (Tensor){a->k, a->kv_heads, kv, kv_batch, a->k_stride, a->k_batch_stride};
+  t[2] = (Tensor){a->v, a->kv_heads, kv, kv_batch, a->v_stride, a->v_batch_stride};
+}
+
 // q_box, kv_box: tokens of a copy.
 static SolStatus make_maps(SolContext *ctx, const SolAttention *a, int q_box, int kv_box,
                            AttentionTiledParams *p) {
-  int64_t q = a->q_starts ? a->q_tokens : a->queries, kv = a->kv_starts ? a->kv_tokens : a->keys;
-  int64_t q_batch = a->q_starts ? 1 : a->batch, kv_batch = a->kv_starts ? 1 : a->batch;
-  Tensor of_q = {a->q, a->heads, q, q_batch, a->q_stride, a->q_batch_stride};
-  Tensor of_k = {a->k, a->kv_heads, kv, kv_batch, a->k_stride, a->k_batch_stride};
-  Tensor of_v = {a->v, a->kv_heads, kv, kv_batch, a->v_stride, a->v_batch_stride};
-  SolStatus status = make_map(ctx, a, &of_q, q_box, &p->q);
-  if (!status) status = make_map(ctx, a, &of_k, kv_box, &p->k);
-  return status ? status : make_map(ctx, a, &of_v, kv_box, &p->v);
+  Tensor t[3];
+  tensors_of(a, t);
+  SolStatus status = make_map(ctx, a, &t[0], q_box, &p->q);
+  if (!status) status = make_map(ctx, a, &t[1], kv_box, &p->k);
+  return status ? status : make_map(ctx, a, &t[2], kv_box, &p->v);
 }
 
 // Heads whose keys and values take about 32 MB.
@@ -290,12 +300,37 @@ static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t row
                       stream);
 }
 
+// ---- items ----
+
+// Rows of a slot where one has all keys of a sequence, and a tile of 64 neither these nor the queries; 0: it is not for these. Heads are all that blocks share out, so queries are not many.
+static int items_rows(const SolAttention *a) {
+  enum { KEYS = 128, QUERIES = 256 };
+  bool fits = a->d < 256 && a->keys <= KEYS && a->queries <= QUERIES;
+  bool beyond = a->keys > ATTENTION_BRIEF_ROWS && a->queries > ATTENTION_BRIEF_ROWS;
+  return fits && beyond && !brief_span(a, ATTENTION_BRIEF_ROWS) ? (int)ops_ceil_div(a->keys, 16) * 16 : 0;
+}
+
+static SolStatus launch_items(SolContext *ctx, const SolAttention *a, int rows, SolStream stream) {
+  int64_t bytes = a->d * 2, left = ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES * 64 * bytes;
+  int64_t slots = left / (rows * bytes);
+  AttentionTiledParams p = {.all = attention_params(a),
+                            .rows = (int)ops_ceil_div(a->queries, 64),
+                            .box = rows,
+                            .slots = (int)(slots < ATTENTION_ITEMS_SLOTS ? slots : ATTENTION_ITEMS_SLOTS)};
+  p.all.tiles = a->heads * a->batch;
+  SolStatus status = make_maps(ctx, a, 64, rows, &p);
+  if (status) return status;
+  return launch_wgmma(ctx, kernel_for(a, ITEMS_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_ITEMS_THREADS,
+                      stream);
+}
+
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
   SolAttention a = attention_filled(args);
   int tiled = kernel_for(&a, TILED_WGMMA);
   bool has = ctx->cc >= 90 && can_count(&a) && ops_has_kernel(ctx, &ops_attention, tiled),
        wgmma = has && can_tile(&a);
   if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS)) return launch_odd(ctx, &a, stream);
+  if (wgmma && items_rows(&a)) return launch_items(ctx, &a, items_rows(&a), stream);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);

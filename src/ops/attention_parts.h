@@ -10,6 +10,7 @@ enum {
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_##kind##_##d##_##halves,
 #define ODD(kind, d)           ATTENTION_ODD_##kind##_##d,
 #define PAIR(kind, d)          ATTENTION_PAIR_##kind##_##d,
+#define ITEMS(kind, d)         ATTENTION_ITEMS_##kind##_##d,
 #define MMA(kind, d)           ATTENTION_MMA_##kind##_##d,
 #include "kernels/attention/attention.def"
   ATTENTION_KERNELS

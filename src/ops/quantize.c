@@ -23,13 +23,15 @@ enum {
   KERNEL_PARTS,
   KERNEL_NARROW,
   KERNEL_STREAM,
+  KERNEL_CLUSTER,
   KERNELS,
   KERNEL_COUNT = 2 * KERNELS
 };
 #define NAMES(in)                                                                                            \
   "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_3",                     \
       "sol_quantize_rows_" in "_4", "sol_quantize_rows_" in "_6", "sol_quantize_held_" in,                   \
-      "sol_quantize_parts_" in, "sol_quantize_narrow_" in, "sol_quantize_stream_" in
+      "sol_quantize_parts_" in, "sol_quantize_narrow_" in, "sol_quantize_stream_" in,                        \
+      "sol_quantize_cluster_" in
 static const char *const kernel_names[KERNEL_COUNT] = {NAMES("2"), NAMES("4")};
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
     [KERNEL_HELD] = HELD_SHARED,           [KERNEL_PARTS] = PARTS_SHARED,
@@ -223,13 +225,28 @@ static int plan_blocks(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   return KERNEL_BLOCKS;
 }
 
+// A cluster of as many blocks as the row asks for; a thread has eight chunks.
+static int plan_cluster(const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  enum { EACH = 8 };
+  int64_t chunks = ops_ceil_div(a->n, 16 / ops_size(a->dtype)), blocks = 1;
+  while (chunks * 16 > blocks * QUANTIZE_CLUSTER_SHARED) blocks *= 2;
+  p->of_block = (int32_t)ops_ceil_div(chunks, blocks);
+  l->block = (uint32_t)(ops_ceil_div(p->of_block, 32 * EACH) * 32);
+  l->cluster = (uint32_t)blocks, l->shared = (uint32_t)p->of_block * 16;
+  ops_grid(l->grid, (uint64_t)(a->m * blocks), 1);
+  return KERNEL_CLUSTER;
+}
+
 // Rows that no registers hold, in the shared memory of a cluster, or of blocks all over the GPU, in turn where these have asynchronous copies; what neither holds is read twice.
 static int plan_long(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
   enum { OF_BLOCK = 32 << 10, MOST = 16, EACH = 8, STREAM_LEAST = 320 << 10 };
+  _Static_assert(STREAM_LEAST <= QUANTIZE_CLUSTER_MOST * QUANTIZE_CLUSTER_SHARED,
+                 "a cluster holds the others");
   int in = ops_size(a->dtype);
   p->stream =
       (StreamShape){.x = a->x, .y = a->y, .n = a->n, .x_stride = p->x_stride, .y_stride = p->y_stride};
   int64_t bytes = a->n * in;
+  if (ctx->cc >= 90 && bytes < STREAM_LEAST) return plan_cluster(a, p, l);
   if (bytes >= STREAM_LEAST && stream_shape(ctx, a->m, in, 1, NULL, NULL, &p->stream, l))
     return KERNEL_STREAM;
   int64_t parts = bytes > MOST * HELD_SHARED && ctx->cc < 90 ? parts_held(ctx, bytes, PARTS_SHARED) : 0;

@@ -1,0 +1,229 @@
+// Attention on sm_90a where all keys of a sequence fit into a tile of 128, and its queries into a few items of 64. One warp copies: a ring of slots
+// has keys or values of a head, another the queries of an item. Warpgroups take the block's items in turn, so that they are at different
+// steps: one multiplies while another has exponentials to do, and a third writes.
+//
+// A slot of keys or values has p.box rows. Products are of 64 keys: the first ones, and the last, some of which may be among the first too and are masked
+// then.
+#ifndef SOL_KERNELS_ATTENTION_ITEMS_CUH
+#define SOL_KERNELS_ATTENTION_ITEMS_CUH
+
+#include "attention/attention_brief.cuh"
+#include "attention/attention_items.h"
+
+template <int KIND, int D> struct AttentionItems {
+  typedef AttentionBrief<KIND, D, 1> Brief;
+  typedef typename Brief::Head Head;
+  typedef typename Brief::Sums Sums;
+  typedef float Half[32]; // of the scores
+  enum {
+    GROUPS = ATTENTION_ITEMS_GROUPS,
+    BOXES = D / 64,
+    O_TILES = D / 8,
+    SLOTS = ATTENTION_ITEMS_SLOTS,
+    Q_SLOTS = ATTENTION_ITEMS_QUERIES,
+    Q_BOX = 64 * 128,
+    Q_BYTES = BOXES * Q_BOX
+  };
+  struct Shared { // barriers; from the next multiple of 1024 on slots of keys and values, then of queries
+    uint64_t q_full[Q_SLOTS], q_empty[Q_SLOTS], full[SLOTS], empty[SLOTS];
+  };
+  struct Slot {
+    uint8_t *at;
+    uint64_t *full, *empty;
+    uint32_t parity;
+  };
+
+  // Number `count` of those that the block fills.
+  static __device__ __forceinline__ Slot slot_at(const AttentionTiledParams &p, uint32_t count) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    uint32_t round = count / (unsigned)p.slots, slot = count - round * p.slots;
+    return {memory + 1024 + slot * p.box * (D * 2), &s->full[slot], &s->empty[slot], round & 1};
+  }
+  static __device__ __forceinline__ Slot query_slot(const AttentionTiledParams &p, uint32_t count) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    uint32_t round = count / Q_SLOTS, slot = count % Q_SLOTS;
+    return {memory + 1024 + p.slots * p.box * (D * 2) + slot * Q_BYTES, &s->q_full[slot], &s->q_empty[slot], round & 1};
+  }
+
+  // Item number i of the head that is the block's number `tile`.
+  static __device__ __forceinline__ Head item_at(const AttentionTiledParams &p, int tile, int i) {
+    Head h = {tile / p.all.heads, 0, i * 64, 0, 0, {}};
+    h.head = tile - h.b * p.all.heads, h.q = attention_sequence(p.all, h.b), h.end = h.q.queries;
+    return h;
+  }
+
+  // ---- copies ----
+
+  static __device__ __forceinline__ void copy(const AttentionMap *map, const Slot &x, int box, int token, int head, int b) {
+    int lane = threadIdx.x % 32;
+    if (lane < BOXES) tensor_load_4d(x.at + lane * box * 128, map, x.full, lane * 64, token, head, b);
+  }
+
+  static __device__ __forceinline__ void expect(const Slot &x, int bytes) {
+    barrier_wait(x.empty, x.parity ^ 1);
+    if (threadIdx.x % 32 == 0) barrier_expect(x.full, bytes);
+    __syncwarp();
+  }
+
+  static __device__ __forceinline__ void copy_queries(const AttentionTiledParams &p, const Head &h, uint32_t count) {
+    Slot x = query_slot(p, count);
+    expect(x, Q_BYTES);
+    copy(&p.q, x, 64, h.q.q_first + h.first, h.head, p.all.q_starts ? 0 : h.b);
+  }
+
+  // map: of keys or values.
+  static __device__ __forceinline__ void copy_keys(const AttentionTiledParams &p, const AttentionMap *map, const Head &h, uint32_t count) {
+    Slot x = slot_at(p, count);
+    expect(x, p.box * D * 2);
+    copy(map, x, p.box, h.q.k_first, h.head / p.all.group, p.all.kv_starts ? 0 : h.b);
+  }
+
+  static __device__ __forceinline__ void produce(const AttentionTiledParams &p) {
+    uint32_t heads = 0, queries = 0;
+    for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, heads++)
+      for (int i = 0; i < p.rows; i++, queries++) {
+        Head h = item_at(p, tile, i);
+        copy_queries(p, h, queries);
+        if (i == 0) copy_keys(p, &p.k, h, heads * 2), copy_keys(p, &p.v, h, heads * 2 + 1);
+      }
+  }
+
+  // ---- products ----
+
+  static __device__ __forceinline__ void leave(const Slot &x) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) barrier_arrive(x.empty, 0);
+  }
+
+  typedef float Scores[16][4];
+
+  // last: the row where the second half of the keys begins.
+  static __device__ __forceinline__ void multiply_keys(const AttentionTiledParams &p, Scores &sc, const Slot &of_q, const Slot &of_k, int last) {
+    uint64_t q = matrix_descriptor(shared_address(of_q.at), 0), k = matrix_descriptor(shared_address(of_k.at), 0);
+    barrier_wait(of_q.full, of_q.parity);
+    barrier_wait(of_k.full, of_k.parity);
+    wgmma_fence();
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+#pragma unroll
+      for (int i = 0; i < D / 16; i++)
+        wgmma<32, KIND, 0, 0>(*(Half *)&sc[half * 8], q + (i / 4 * Q_BOX + i % 4 * 32) / 16, k + (i / 4 * p.box * 128 + i % 4 * 32) / 16 + half * last * 8, i);
+    wgmma_commit();
+    wgmma_wait<0>();
+    settle(Brief::flat(sc));
+    leave(of_k);
+  }
+
+  static __device__ __forceinline__ void multiply_values(const AttentionTiledParams &p, Sums &o, const Scores &sc, const Slot &of_v, int last) {
+    uint64_t v = matrix_descriptor(shared_address(of_v.at), p.box * 128);
+    uint32_t left[8][4];
+#pragma unroll
+    for (int i = 0; i < 8; i++) as_left_operand(left[i], sc[i * 2], sc[i * 2 + 1], KIND);
+    barrier_wait(of_v.full, of_v.parity);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < 8; i++) wgmma_left<O_TILES * 4, KIND>(Brief::flat(o), left[i], v + i % 4 * 128 + i / 4 * last * 8);
+    wgmma_commit();
+    wgmma_wait<0>();
+    settle(Brief::flat(o));
+    leave(of_v);
+  }
+
+  // ---- softmax: of 64 keys, then the other 64 where any row of the warp sees some of these ----
+
+  // Caps and masks scores and raises the largest of each row. The keys begin with number `first`, and those before `least` are not these'.
+  static __device__ __forceinline__ void look(float (&sc)[8][4], const Seen (&seen)[2], const ScoreUnit &u, int first, int least, float (&most)[2]) {
+    int left = first + threadIdx.x % 4 * 2;
+    int from[2] = {max(seen[0].from, least) - left, max(seen[1].from, least) - left}, to[2] = {seen[0].to - left, seen[1].to - left};
+    if (u.cap != 0) cap_scores(sc, u.before, u.cap);
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+      int column = i / 4 * 8 + i % 2, row = i % 4 / 2;
+      float *one = &sc[i / 4][i % 4];
+      *one = column >= from[row] && column < to[row] ? *one : -INFINITY;
+      most[row] = fmaxf(most[row], *one);
+    }
+  }
+
+  static __device__ __forceinline__ void weigh(float (&sc)[8][4], const float (&base)[2], float unit, Softmax *x) {
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+      int row = i % 4 / 2;
+      x->sum[row] += sc[i / 4][i % 4] = exp_two(sc[i / 4][i % 4] * unit - base[row]);
+    }
+  }
+
+  // query: the first of the thread's two.
+  static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int query, int last, bool both) {
+    typedef float Part[8][4];
+    Part &low = *(Part *)&sc[0], &high = *(Part *)&sc[8];
+    Seen seen[2] = {attention_seen(p, h.q, query), attention_seen(p, h.q, query + 8)};
+    float base[2];
+    look(low, seen, u, 0, 0, x->most);
+    if (both) look(high, seen, u, last, 64, x->most);
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+      x->most[row] = quad_max(x->most[row]);
+      base[row] = x->most[row] == -INFINITY ? 0 : x->most[row] * u.unit; // all left out: 2^-infinity is 0
+    }
+    weigh(low, base, u.unit, x);
+    if (both) weigh(high, base, u.unit, x);
+    else
+#pragma unroll
+      for (int i = 0; i < 32; i++) high[i / 4][i % 4] = 0;
+  }
+
+  static __device__ __forceinline__ void attend(const AttentionTiledParams &p, const Head &h, const ScoreUnit &u, const Slot &of_q, const Slot &of_k, const Slot &of_v,
+                                                int group, int warp) {
+    int lane = threadIdx.x % 32, last = p.box - 64, first = h.first + warp * 16;
+    bool both = attention_all_seen(p.all, h.q, first, 16, h.end).to > 64;
+    Scores sc;
+    Sums o = {};
+    Softmax x = softmax_start();
+    multiply_keys(p, sc, of_q, of_k, last);
+    softmax(p.all, h, sc, u, &x, first + lane / 4, last, both);
+    multiply_values(p, o, sc, of_v, last);
+    named_sync(1 + group, 128); // the queries have been read
+    Brief::store(of_q.at, Q_BOX, p.all, h, o, x, u.unit, warp * 16, first);
+    async_fence();
+    leave(of_q);
+  }
+
+  static __device__ __forceinline__ void compute(const AttentionTiledParams &p) {
+    ScoreUnit u = score_unit(p.all.scale, p.all.soft_cap);
+    // The same in all lanes, said so that the compiler knows it.
+    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), group = warp / 4;
+    for (uint32_t item = group;; item += GROUPS) {
+      uint32_t head = item / (unsigned)p.rows;
+      int tile = blockIdx.x + head * gridDim.x;
+      if (tile >= p.all.tiles) break;
+      Head h = item_at(p, tile, item - head * p.rows);
+      attend(p, h, u, query_slot(p, item), slot_at(p, head * 2), slot_at(p, head * 2 + 1), group, warp % 4);
+    }
+  }
+
+  static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    if (threadIdx.x == 0) {
+      tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
+      for (int i = 0; i < SLOTS; i++) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 4 * p.rows);
+      for (int i = 0; i < Q_SLOTS; i++) barrier_init(&s->q_full[i], 1), barrier_init(&s->q_empty[i], 4);
+      barrier_init_done();
+    }
+    __syncthreads();
+    let_successor_start();
+    wait_for_predecessor();
+    if (threadIdx.x < GROUPS * 128) {
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_REGISTERS));
+      compute(p);
+    } else {
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_COPY_REGISTERS));
+      if (threadIdx.x < GROUPS * 128 + 32) produce(p);
+    }
+  }
+};
+
+#endif
