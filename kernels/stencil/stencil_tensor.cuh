@@ -1,196 +1,285 @@
 // The stencil of 2-byte elements by tensor cores: any radius up to 8, rows of any length at any address.
 //
-// What is added along a row is x times a band matrix, along a column a band matrix times x: for 16 rows by 16 columns of y eight
-// products of the warp's mma, whose other operand is constant. A coefficient is split into two or three pieces of x's type, whose
-// sum it is; products of the pieces are exact and are added as fp32. Multiply-adds of the CUDA cores, 4 radius + 1 for an
-// element of 4 bytes in and out, would take longer than memory from radius 6 on.
+// What is added along a row is x times a band matrix, along a column a band matrix times x: for 16 rows by 8 columns of y four products
+// of the warp's mma for each piece of the coefficients, whatever the radius. A coefficient is split into two or three pieces of x's type,
+// whose sum it is; products of the pieces are exact and are added as fp32.
 //
-// A block walks down a strip of columns, 16 rows at a time, and then goes on with another one. Rows come into shared memory by
-// asynchronous copies of the buffer's own 16-byte chunks, several steps ahead, so that a row lies there as far off 16 bytes as in x: what
-// a lane needs of it are words, cut out of two where they start at an odd element. Results go back through shared memory, which
-// lies as y does.
+// A block takes one tile of y after another. Rows of x, with eight rows and columns around the tile, are put into shared memory so that a column
+// lies at the same multiple of 16 bytes in every row, wherever rows start in x: from there ldmatrix brings them as left operands, and transposed as
+// right ones. Results lie in shared memory as far off 16 bytes as in y, and go out by 16 bytes.
 //
-// An mma of x along columns has to have two rows in a register, which words of two columns give for even and for odd columns: so one
-// mma has the even columns of 16, another the odd ones, and a lane gets four neighbouring results.
+// Even rows of 16 come before odd ones, in shared memory and in mma: results of rows that start in the middle of a word are the same registers
+// in all lanes, and are stored as halves of words.
 //
 // A band matrix has zeros, and zero times infinity is NaN. So results that are not finite are computed again, one by one.
 #ifndef SOL_KERNELS_STENCIL_TENSOR_CUH
 #define SOL_KERNELS_STENCIL_TENSOR_CUH
 
-#include "stencil_stages.cuh"
+#include "funnel.cuh"
+#include "mma.cuh"
+#include "stencil.h"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
-// Beyond the distance of two elements that a band has.
-enum { TENSOR_FAR = 24, TENSOR_BANDS = 2 * TENSOR_FAR };
+extern __shared__ __align__(128) char walk_memory[];
 
-// The band matrices of a piece, as operands of mma. along: for even and odd columns of y, 32 columns of x; the others: rows before, at
-// and after the diagonal, without the centre, which counts once.
+// TENSOR_FAR: beyond the distance of two elements that a band has. Warps of a block take rows of x that are so many apart, which start alike.
+enum { TENSOR_FAR = 24, TENSOR_BANDS = 2 * TENSOR_FAR, TENSOR_WARPS = STENCIL_THREADS / 32 };
+enum { TENSOR_LOADS = 3 }; // chunks of a lane in flight
+
+// The band matrices of a piece, as operands of mma. down: of 32 rows, without the centre, which counts once. along: of 24 columns as 16 and 8 after
+// them, and as 8 and 16 after them.
 typedef struct TensorBands {
-  uint32_t along[2][4], before, down, after;
+  uint32_t down[2][4], first[2], after, before, last[2];
 } TensorBands;
 enum { TENSOR_HELD = 2 }; // pieces whose bands are in registers
 
-// Pairs of neighbouring distances, in shared memory: lanes want different ones, and constant memory gives a warp one at a time.
-INLINE void tensor_pairs(const StencilWalkParams *p, uint32_t *pairs) {
-#pragma unroll 1
+typedef struct TensorPairs { // of coefficients at distance d from -TENSOR_FAR on
+  uint32_t along[STENCIL_PIECES][TENSOR_BANDS]; // and d + 1
+  uint32_t down[STENCIL_PIECES][TENSOR_BANDS];  // and d + 2, without the centre
+} TensorPairs;
+
+// In shared memory: lanes want different ones, and constant memory gives a warp one at a time.
+INLINE void tensor_pairs(const StencilTensorParams *p, TensorPairs *pairs) {
+#pragma unroll
   for (int k = 0; k < STENCIL_PIECES; k++)
-#pragma unroll 1
-    for (int at = threadIdx.x; at < TENSOR_BANDS; at += blockDim.x) {
+    for (int at = threadIdx.x; at < TENSOR_BANDS; at += STENCIL_THREADS) {
       int d = at - TENSOR_FAR;
-      uint32_t low = 0, high = 0;
+      uint32_t one = 0, next = 0, second = 0;
 #pragma unroll
       for (int i = 0; i < STENCIL_DISTANCES; i++) {
         uint32_t piece = p->piece[k][i];
-        low = abs(d) == i ? piece : low, high = abs(d + 1) == i ? piece : high;
+        one = abs(d) == i ? piece : one, next = abs(d + 1) == i ? piece : next, second = abs(d + 2) == i ? piece : second;
       }
-      pairs[k * TENSOR_BANDS + at] = low | high << 16;
+      pairs->along[k][at] = one | next << 16;
+      pairs->down[k][at] = (d ? one : 0) | (d + 2 ? second : 0) << 16;
     }
 }
 
-// bits: of the number of rows that belong together.
-INLINE TensorBands tensor_bands(const uint32_t *pairs, int piece, int bits) {
+INLINE TensorBands tensor_bands(const TensorPairs *pairs, int piece) {
   const int g = (threadIdx.x % 32) >> 2, t = threadIdx.x & 3;
-  const uint32_t *at = pairs + piece * TENSOR_BANDS + TENSOR_FAR + 2 * t;
+  const uint32_t *along = pairs->along[piece] + TENSOR_FAR + 2 * t - g, *down = pairs->down[piece] + TENSOR_FAR + 4 * t - 2 * g;
   TensorBands b;
 #pragma unroll
-  for (int e = 0; e < 2; e++)
-#pragma unroll
-    for (int i = 0; i < 4; i++) b.along[e][i] = at[8 * i - 8 - 2 * g - e];
-  b.before = at[-8 - g], b.after = at[8 - g];
-  b.down = at[-g] & ((2 * t == g || g >> bits != 2 * t >> bits ? 0 : 0xffffu) | (2 * t + 1 == g || g >> bits != 2 * t + 1 >> bits ? 0 : 0xffff0000u));
+  for (int k = 0; k < 2; k++) {
+    b.down[k][0] = b.down[k][3] = down[16 * k - 8];
+    b.down[k][1] = down[16 * k - 9], b.down[k][2] = down[16 * k - 7];
+    b.first[k] = along[8 * k - 8], b.last[k] = along[8 * k];
+  }
+  b.before = along[-8], b.after = along[8];
   return b;
 }
 
-// sum: 16 rows by the even and the odd columns of 16, of 32 columns. g, h: those columns with 8 rows above and below; apart: h alone, which has
-// the rows. What multiplies is the same for all columns: the registers that mma wants next to each other are put there once.
-INLINE void tensor_down(const TensorBands &b, bool apart, const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], int kind, float (&sum)[2][2][4]) {
-  const uint32_t above[4] = {b.before, 0, b.down, b.before}, below[4] = {b.after, b.down, 0, b.after}, own[4] = {b.down, 0, 0, b.down};
-#pragma unroll
-  for (int i = 0; i < 4 && !apart; i++) multiply_16x8(sum[i / 2][i % 2], above, g[i / 2][i % 2 * 2], g[i / 2][i % 2 * 2 + 1], kind);
-#pragma unroll
-  for (int i = 0; i < 4; i++) multiply_16x8(sum[i / 2][i % 2], apart ? own : below, h[i / 2][i % 2 * 2], h[i / 2][i % 2 * 2 + 1], kind);
+// d += A B, 16 rows by 8 columns, k of 8.
+INLINE void multiply_16x8_8(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t b, int kind) {
+#define MULTIPLY(type)                                                                                                              \
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"      \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                                     \
+               : "r"(a0), "r"(a1), "r"(b))
+  if (kind == KIND_FP16) MULTIPLY("f16");
+  else MULTIPLY("bf16");
+#undef MULTIPLY
 }
 
-// The same along rows, of 16 columns. f, after: the rows, from 8 columns before these to 8 columns after them.
-INLINE void tensor_along(const TensorBands &b, const uint32_t (&f)[4], const uint32_t (&after)[4], int kind, float (&sum)[2][4]) {
-#pragma unroll
-  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f, b.along[e][0], b.along[e][1], kind);
-#pragma unroll
-  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], after, b.along[e][2], b.along[e][3], kind);
+// Where row `row` of a tile lies in shared memory: of each 16 rows the even ones first.
+INLINE int tensor_slot(int row) { return (row & ~15) | (row & 1) << 3 | (row >> 1 & 7); }
+
+// Chunk `chunk` of row `row`, each of `chunks`; a lane's next one is `step` further on.
+typedef struct TensorPlace {
+  int row, chunk;
+} TensorPlace;
+INLINE void tensor_step(TensorPlace *at, int chunks, int rows_on, int chunks_on) {
+  at->row += rows_on, at->chunk += chunks_on;
+  if (at->chunk >= chunks) at->chunk -= chunks, at->row++;
 }
 
-// Two elements at byte `at` of shared memory; odd: places may be no multiples of 4, and `pick` says which half of two words.
-INLINE uint32_t tensor_word(uint32_t at, uint32_t pick, bool odd) {
-  uint32_t low, high;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(low) : "r"(at) : "memory");
-  if (!odd) return low;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(high) : "r"(at + 4) : "memory");
-  return __byte_perm(low, high, pick);
+// A block's tile: y's rows and columns from here on.
+typedef struct TensorTile {
+  int64_t row, column;
+} TensorTile;
+
+INLINE TensorTile tensor_tile(const StencilTensorParams *p, uint32_t tile) {
+  uint32_t band = tile / p->strips, strip = tile - band * p->strips;
+  return {(int64_t)band * p->rows, (int64_t)strip * p->columns};
 }
 
-// Where a lane's elements are in a stage, and its results in the tile of y.
+// What a lane copies to shared memory: 8 columns of x. `at`: the row is counted in eighths of those that a tile has, from this warp's first on.
+typedef struct TensorChunk {
+  const char *from;
+  bool there, whole; // it has columns of x; all that is read with it is x's, and all of its columns are
+  int64_t left;      // of the row from its first column on
+} TensorChunk;
+
+INLINE TensorChunk tensor_chunk(const StencilTensorParams *p, const TensorTile &t, TensorPlace at) {
+  int64_t row = t.row - TENSOR_HALO + (int)(threadIdx.x / 32) + at.row * TENSOR_WARPS, column = t.column - TENSOR_HALO + at.chunk * 8;
+  TensorChunk c;
+  c.from = (const char *)p->x + (row * p->x_stride + column) * 2;
+  c.left = p->n - column;
+  c.there = (uint64_t)row < (uint64_t)p->m && column >= 0 && c.left > 0 && at.row < p->x_rows / TENSOR_WARPS;
+  c.whole = c.left >= 8 && is_around(c.from, (const char *)p->x, (const char *)p->x_end);
+  return c;
+}
+
+INLINE char *tensor_to(const StencilTensorParams *p, TensorPlace at) {
+  return walk_memory + tensor_slot((int)(threadIdx.x / 32) + at.row * TENSOR_WARPS) * p->x_pitch + at.chunk * 16;
+}
+
+// A chunk of which not all is x's, or zeros.
+INLINE uint4 tensor_partly(const TensorChunk &c) {
+  return c.there ? load_singly(c.from, c.from, c.from + min(c.left, (int64_t)8) * 2, 2) : make_uint4(0, 0, 0, 0);
+}
+
+// This warp's rows, which start on 16 bytes.
+INLINE void tensor_copy(const StencilTensorParams *p, const TensorTile &t, TensorPlace at) {
+#pragma unroll 2
+  while (at.row < p->x_rows / TENSOR_WARPS) {
+    TensorChunk c = tensor_chunk(p, t, at);
+    if (c.there && c.whole) copy_async(tile_address(tensor_to(p, at)), c.from, true);
+    else *(uint4 *)tensor_to(p, at) = tensor_partly(c);
+    tensor_step(&at, p->chunks, p->rows_on, p->chunks_on);
+  }
+}
+
+// 16 bytes from word `word`, a literal, of two chunks on, and half a word further where bits is 16.
+INLINE uint4 tensor_cut(const Around &a, int word, uint32_t bits) {
+  const uint32_t w[8] = {a.lo.x, a.lo.y, a.lo.z, a.lo.w, a.hi.x, a.hi.y, a.hi.z, a.hi.w};
+  uint32_t r[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) r[i] = __funnelshift_r(w[word + i], w[word + i + 1], bits);
+  return make_uint4(r[0], r[1], r[2], r[3]);
+}
+
+// The same of rows that start anywhere: word `word` of 16 bytes, and half a word further where bits is 16.
+template <int word> INLINE void tensor_fetch(const StencilTensorParams *p, const TensorTile &t, TensorPlace at, uint32_t bits) {
+#pragma unroll 1
+  while (at.row < p->x_rows / TENSOR_WARPS) {
+    TensorPlace next = at;
+    Around a[TENSOR_LOADS];
+#pragma unroll
+    for (int i = 0; i < TENSOR_LOADS; i++) {
+      TensorChunk c = tensor_chunk(p, t, next);
+      a[i] = load_around(c.from, c.there && c.whole);
+      tensor_step(&next, p->chunks, p->rows_on, p->chunks_on);
+    }
+#pragma unroll
+    for (int i = 0; i < TENSOR_LOADS; i++) {
+      TensorChunk c = tensor_chunk(p, t, at);
+      uint4 v = tensor_cut(a[i], word, bits);
+      if (c.there && !c.whole) v = tensor_partly(c);
+      if (at.row < p->x_rows / TENSOR_WARPS) *(uint4 *)tensor_to(p, at) = v;
+      tensor_step(&at, p->chunks, p->rows_on, p->chunks_on);
+    }
+  }
+}
+
+// The tile's x into shared memory.
+INLINE void tensor_in(const StencilTensorParams *p, const TensorTile &t) {
+  const int lane = threadIdx.x % 32;
+  TensorPlace at = {lane / p->chunks, lane % p->chunks};
+  // Tiles start at multiples of 16 rows and 8 columns, and the columns before them are 8.
+  uint32_t shift = ((uint32_t)(uintptr_t)p->x + (uint32_t)((int)(threadIdx.x / 32) * p->x_stride) * 2) & 15;
+  if (shift == 0) tensor_copy(p, t, at);
+  else if (shift < 4) tensor_fetch<0>(p, t, at, shift * 8);
+  else if (shift < 8) tensor_fetch<1>(p, t, at, (shift & 2) * 8);
+  else if (shift < 12) tensor_fetch<2>(p, t, at, (shift & 2) * 8);
+  else tensor_fetch<3>(p, t, at, (shift & 2) * 8);
+  wait_for_fetches();
+}
+
+// sum: 16 rows by 32 columns. g: those columns with 8 rows above and below.
+INLINE void tensor_down(const TensorBands &b, const uint32_t (&g)[2][2][4], int kind, float (&sum)[4][4]) {
+#pragma unroll
+  for (int k = 0; k < 2; k++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) multiply_16x8(sum[j], b.down[k], g[k][j / 2][j % 2 * 2], g[k][j / 2][j % 2 * 2 + 1], kind);
+}
+
+// f: those rows with 8 columns before and after.
+INLINE void tensor_along(const TensorBands &b, const uint32_t (&f)[3][4], int kind, float (&sum)[4][4]) {
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    if (j % 2) multiply_16x8(sum[j], f[j / 2 + 1], b.last[0], b.last[1], kind);
+    else multiply_16x8(sum[j], f[j / 2], b.first[0], b.first[1], kind);
+  }
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    if (j % 2) multiply_16x8_8(sum[j], f[j / 2][2], f[j / 2][3], b.before, kind);
+    else multiply_16x8_8(sum[j], f[j / 2 + 1][0], f[j / 2 + 1][1], b.after, kind);
+  }
+}
+
+// Two neighbouring results. odd: they are in the middle of words.
+INLINE void tensor_put(char *at, bool odd, int y_kind, float a, float b) {
+  if (y_kind == KIND_FP32) {
+    ((float *)at)[0] = a, ((float *)at)[1] = b;
+    return;
+  }
+  uint32_t both = narrow2(a, b, y_kind);
+  if (odd) ((uint16_t *)at)[0] = (uint16_t)both, ((uint16_t *)at)[1] = (uint16_t)(both >> 16);
+  else *(uint32_t *)at = both;
+}
+
+// Bytes that row `row` of a tile of y is off 16.
+INLINE int tensor_off(const StencilTensorParams *p, int row, int out) {
+  return (int)(((uint32_t)(uintptr_t)p->y + (uint32_t)(row * p->y_stride) * (uint32_t)out) & 15);
+}
+
+// Where a lane's elements are in shared memory.
 typedef struct TensorLane {
-  uint32_t row, pick_row, column[2], pick[2];
-  int y;
+  uint32_t rows, columns; // what it gives the addresses of to ldmatrix
+  uint32_t put[2];        // its results in a tile: of an even row and of the next one
+  bool odd[2];
 } TensorLane;
 
-INLINE TensorLane tensor_lane(const StencilWalkParams *p, bool apart, int out) {
-  const int g = (threadIdx.x % 32) >> 2, t = threadIdx.x & 3, first = (int)(threadIdx.x / 32) * 2 * TENSOR_COLUMNS;
-  const uint32_t x = (uint32_t)(uintptr_t)p->x, y = (uint32_t)(uintptr_t)p->y;
+INLINE TensorLane tensor_lane(const StencilTensorParams *p, int out) {
+  const int lane = threadIdx.x % 32, g = lane >> 2, t = lane & 3;
   TensorLane l;
-  const int row_g = apart ? g & p->row_mask : g;
-  uint32_t shift = (x + (uint32_t)(row_g * p->x_stride) * 2) & 15;
-  l.row = (uint32_t)(g * p->x_pitch + first * 2 + t * 4) + (shift & 12);
-  l.pick_row = shift & 2 ? 0x5432 : 0x3210;
+  l.rows = (uint32_t)(tensor_slot(TENSOR_HALO + lane % 8 * 2 + lane / 8 % 2) * p->x_pitch + lane / 16 * 16);
+  l.columns = (uint32_t)(lane % 16 * p->x_pitch + lane / 16 * 16 + 16);
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    int row = 2 * t + i;
-    shift = (x + (uint32_t)((apart ? row & p->row_mask : row) * p->x_stride) * 2) & 15;
-    l.column[i] = (uint32_t)(row * p->x_pitch + (first + WALK_HALO) * 2 + g * 4) + (shift & 12);
-    l.pick[i] = shift & 2 ? 0x5432 : 0x3210;
+    int off = tensor_off(p, 2 * g + i, out);
+    l.put[i] = (uint32_t)(p->y_place + (i * 8 + g) * p->y_pitch + off + 2 * t * out), l.odd[i] = off & 2;
   }
-  l.y = g * p->y_pitch + (int)((y + (uint32_t)(row_g * p->y_stride) * (uint32_t)out) & 15) + (first + 4 * t) * out;
   return l;
 }
 
-// 16 rows by 32 columns of a stage as right operands: of each 16 columns the even ones, two registers, and the odd ones.
-INLINE void tensor_columns(const StencilWalkParams *p, const TensorLane &l, uint32_t stage, bool odd, uint32_t (&g)[2][4]) {
+// 16 rows by 32 columns of results. Returns whether some of them is not finite.
+INLINE bool tensor_compute(const StencilTensorParams *p, const TensorLane &l, const TensorBands (&b)[TENSOR_HELD], const TensorPairs *pairs, int rows, int column, int kind,
+                           int y_kind) {
+  const int out = y_kind == KIND_FP32 ? 4 : 2;
+  uint32_t at = tile_address(walk_memory) + (uint32_t)(rows * p->x_pitch + column * 2), g[2][2][4], f[3][4];
+  float sum[4][4] = {}, rare = 0;
 #pragma unroll
-  for (int q = 0; q < 2; q++)
-#pragma unroll
-    for (int k = 0; k < 2; k++) {
-      uint32_t at = stage + q * 32 + k * 8 * p->x_pitch;
-      uint32_t upper = tensor_word(at + l.column[0], l.pick[0], odd), lower = tensor_word(at + l.column[1], l.pick[1], odd);
-      g[q][k] = __byte_perm(upper, lower, 0x5410);
-      g[q][2 + k] = __byte_perm(upper, lower, 0x7632);
-    }
-}
-
-// 16 rows, eight from `upper` and eight from `lower` on, by the c-th 16 columns, counted from 8 before the warp's first, as a left operand.
-INLINE void tensor_rows(const TensorLane &l, uint32_t upper, uint32_t lower, int c, bool odd, uint32_t (&f)[4]) {
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-    f[i] = tensor_word((i & 1 ? lower : upper) + l.row + c * 32 + i / 2 * 16, l.pick_row, odd);
-}
-
-// Four neighbouring results. unit: bytes that places are multiples of.
-INLINE void tensor_put(const StencilWalkParams *p, char *at, int out, const float (&f)[4]) {
-  if (out == 4) {
-    if (p->y_unit >= 16) {
-      *(float4 *)at = make_float4(f[0], f[1], f[2], f[3]);
-      return;
-    }
-#pragma unroll
-    for (int i = 0; i < 4; i++) ((float *)at)[i] = f[i];
-    return;
-  }
-  uint32_t a = narrow2(f[0], f[1], p->y_kind), b = narrow2(f[2], f[3], p->y_kind);
-  if (p->y_unit >= 8) {
-    *(uint2 *)at = make_uint2(a, b);
-  } else if (p->y_unit == 4) {
-    ((uint32_t *)at)[0] = a, ((uint32_t *)at)[1] = b;
-  } else {
-    ((uint16_t *)at)[0] = (uint16_t)a, ((uint16_t *)at)[1] = (uint16_t)(a >> 16);
-    ((uint16_t *)at)[2] = (uint16_t)b, ((uint16_t *)at)[3] = (uint16_t)(b >> 16);
-  }
-}
-
-// 16 rows of y, this warp's 32 columns. upper, lower: where these rows are; g, h: columns of two stages. Returns whether some result is not finite.
-INLINE bool tensor_compute(const StencilWalkParams *p, const TensorLane &l, const TensorBands (&b)[TENSOR_HELD], const uint32_t *pairs, uint32_t upper, uint32_t lower,
-                           const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], char *to, int out, bool odd, bool apart, int kind) {
-  uint32_t f[3][4];
-  float rare = 0;
-  float all[2][2][4] = {};
+  for (int k = 0; k < 4; k++) load_matrices_turned(g[k / 2][k % 2], at + l.columns + (uint32_t)(k / 2 * 16 * p->x_pitch + k % 2 * 32));
 #pragma unroll
   for (int k = 0; k < TENSOR_HELD; k++)
-    if (k < p->pieces) tensor_down(b[k], apart, g, h, kind, all);
-  if (p->pieces > TENSOR_HELD) tensor_down(tensor_bands(pairs, TENSOR_HELD, p->group_bits), apart, g, h, kind, all);
-  tensor_rows(l, upper, lower, 0, odd, f[0]);
+    if (k < p->pieces) tensor_down(b[k], g, kind, sum);
+  if (p->pieces > TENSOR_HELD) tensor_down(tensor_bands(pairs, TENSOR_HELD), g, kind, sum);
 #pragma unroll
-  for (int q = 0; q < 2; q++) {
-    float(&sum)[2][4] = all[q];
-    tensor_rows(l, upper, lower, q + 1, odd, f[q + 1]);
+  for (int k = 0; k < 3; k++) load_matrices(f[k], at + l.rows + k * 32);
 #pragma unroll
-    for (int k = 0; k < TENSOR_HELD; k++)
-      if (k < p->pieces) tensor_along(b[k], f[q], f[q + 1], kind, sum);
-    if (p->pieces > TENSOR_HELD) tensor_along(tensor_bands(pairs, TENSOR_HELD, p->group_bits), f[q], f[q + 1], kind, sum);
+  for (int k = 0; k < TENSOR_HELD; k++)
+    if (k < p->pieces) tensor_along(b[k], f, kind, sum);
+  if (p->pieces > TENSOR_HELD) tensor_along(tensor_bands(pairs, TENSOR_HELD), f, kind, sum);
+#pragma unroll
+  for (int j = 0; j < 4; j++)
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      if (kind == KIND_FP16) sum[0][i] *= p->scale, sum[1][i] *= p->scale; // bf16 needs no scale
-      rare = fmaf(sum[0][i], 0, fmaf(sum[1][i], 0, rare));                 // NaN, if one is not finite
+      if (kind == KIND_FP16) sum[j][i] *= p->scale; // bf16 needs no scale
+      rare = fmaf(sum[j][i], 0, rare);              // NaN, if one is not finite
     }
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      float four[4] = {sum[0][2 * i], sum[1][2 * i], sum[0][2 * i + 1], sum[1][2 * i + 1]};
-      tensor_put(p, to + l.y + i * 8 * p->y_pitch + q * TENSOR_COLUMNS * out, out, four);
-    }
+  for (int i = 0; i < 2; i++) {
+    char *to = walk_memory + l.put[i] + rows * p->y_pitch + column * out;
+#pragma unroll
+    for (int j = 0; j < 4; j++) tensor_put(to + j * 8 * out, l.odd[i], y_kind, sum[j][2 * i], sum[j][2 * i + 1]);
   }
   return rare != 0;
 }
 
 // One result, all accesses checked, in the order of the other kernels.
-INLINE float tensor_exact(const StencilWalkParams *p, int64_t row, int64_t column, int kind) {
+INLINE float tensor_exact(const StencilTensorParams *p, int64_t row, int64_t column, int kind) {
   int64_t i = row * p->x_stride + column;
   float sum = 0;
 #pragma unroll 1
@@ -208,90 +297,63 @@ INLINE float tensor_exact(const StencilWalkParams *p, int64_t row, int64_t colum
   return sum;
 }
 
-// Where 16 rows of results lie, each row as far beyond 16 bytes as in y.
-INLINE char *tensor_result(const StencilWalkParams *p, int64_t row, int64_t column, int out) {
-  return (char *)p->y + (row * p->y_stride + column) * out;
+// One by one, of 16 bytes of results the columns from `column` on that the row has. rare: some may not be finite.
+INLINE void tensor_singly(const StencilTensorParams *p, const char *from, int64_t row, int64_t column, bool rare, int out, int kind) {
+#pragma unroll 1
+  for (int i = 0; i < 16 / out; i++, column++) {
+    if (column < 0 || column >= p->n) continue;
+    float f = load_one(from, i, p->y_kind);
+    if (rare && !isfinite(f)) f = tensor_exact(p, row, column, kind);
+    store_one(p->y, row * p->y_stride + column, p->y_kind, f);
+  }
 }
 
-// This thread's row of results. (Where the unit is is computed again: kept until here, it would take registers from all that comes before.)
-INLINE void tensor_mend(const StencilWalkParams *p, bool apart, uint32_t unit, int stage, char *memory, int out, int kind) {
-  const StencilStage t = stencil_stage(p, 2, apart, unit);
-  int64_t row = apart ? t.mine : t.row + (stage - 1) * WALK_ROWS + walk_row();
-  char *at = memory + ((uint32_t)(uintptr_t)tensor_result(p, row, t.column, out) & 15);
-#pragma unroll 1
-  for (int c = walk_first() / 16; c < t.columns; c += (int)blockDim.x / WALK_ROWS)
-    if (!isfinite(load_one(at, c, p->y_kind))) store_one(at, c, p->y_kind, tensor_exact(p, row, t.column + c, kind));
-}
-
-// This thread's row, from shared memory to y: whole cells, and single elements before and after them.
-INLINE void tensor_send(char *to, const char *memory, int bytes, int out) {
-  const int first = walk_first(), lane = first / 16 * out;
-  int beyond = (int)((uint32_t)(uintptr_t)to & 15), head = min(-beyond & 15, bytes), cells = (bytes - head) & -16, last = head + cells;
-  const char *from = memory + beyond;
-#pragma unroll 1
-  for (int i = lane; i < head; i += (int)blockDim.x / 16 * out) move_one(to + i, from + i, out);
-#pragma unroll 1
-  for (int i = last + lane; i < bytes; i += (int)blockDim.x / 16 * out) move_one(to + i, from + i, out);
-  to += head, from += head;
+// The tile's results to y: whole 16 bytes that begin in its columns, and single elements at the ends of rows.
+INLINE void tensor_out(const StencilTensorParams *p, const TensorTile &t, bool rare, int out, int kind) {
+  const int chunks = p->columns * out / 16 + 1, rows = (int)min((int64_t)p->rows, p->m - t.row), per = 16 / out;
+  TensorPlace at = {(int)threadIdx.x / chunks, (int)threadIdx.x % chunks};
+  const int rows_on = STENCIL_THREADS / chunks, chunks_on = STENCIL_THREADS % chunks;
 #pragma unroll 2
-  for (int k = first; k < cells; k += blockDim.x) *(uint4 *)(to + k) = *(const uint4 *)(from + k);
+  for (; at.row < rows; tensor_step(&at, chunks, rows_on, chunks_on)) {
+    int off = tensor_off(p, at.row, out), first = at.chunk * per - off / out;
+    if (first >= p->columns || (first < 0 && t.column)) continue;
+    int64_t row = t.row + at.row, column = t.column + first;
+    const char *from = walk_memory + p->y_place + tensor_slot(at.row) * p->y_pitch + at.chunk * 16;
+    if (column >= 0 && column + per <= p->n && !rare) *(uint4 *)((char *)p->y + (row * p->y_stride + column) * out) = *(const uint4 *)from;
+    else tensor_singly(p, from, row, column, rare, out, kind);
+  }
 }
 
-INLINE void stencil_tensor(const StencilWalkParams *p, int out, bool odd, bool apart, int kind) {
-  __shared__ uint32_t pairs[STENCIL_PIECES * TENSOR_BANDS];
-  StencilStage now = stencil_stage(p, 2, apart, blockIdx.x), later = now;
-  char *results = walk_memory + p->y_place, *mine = walk_memory + stage_place(p), *row = results + walk_row() * p->y_pitch, *y;
-  tensor_pairs(p, pairs);
+INLINE void stencil_tensor(const StencilTensorParams *p, int kind, int y_kind) {
+  __shared__ TensorPairs pairs;
+  const int out = y_kind == KIND_FP32 ? 4 : 2, warp = threadIdx.x / 32;
+  tensor_pairs(p, &pairs);
 #pragma unroll 1
-  for (int i = 0; i < TENSOR_RING - 2; i++) {
-    stage_fetch(p, later, 2, mine + i * p->stage_bytes);
-    if (later.stages) stencil_next(p, 2, apart, &later);
-  }
-  __syncthreads();
-  const TensorBands b[TENSOR_HELD] = {tensor_bands(pairs, 0, p->group_bits), tensor_bands(pairs, 1, p->group_bits)};
-  const TensorLane l = tensor_lane(p, apart, out);
-  uint32_t g[2][4], h[2][4];
-  int slot = 0; // where the stage is
+  for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
+    const TensorTile t = tensor_tile(p, tile);
+    bool rare = false;
+    tensor_in(p, t);
+    __syncthreads(); // and everybody has stored the results before
+    // Not kept from tile to tile: they would take registers from the loads.
+    const TensorBands b[TENSOR_HELD] = {tensor_bands(&pairs, 0), tensor_bands(&pairs, 1)};
+    const TensorLane l = tensor_lane(p, out);
 #pragma unroll 1
-  while (now.stages) {
-    copy_wait<TENSOR_RING - 3>();
-    stage_cut(now, mine + slot);
-    __syncthreads();
-    stage_fetch(p, later, 2, mine + stage_before(p, slot, 2, TENSOR_RING));
-    if (later.stages) stencil_next(p, 2, apart, &later);
-    uint32_t stage = tile_address(walk_memory) + slot;
-    tensor_columns(p, l, stage, odd, h);
-    if (now.stage == 0) y = tensor_result(p, apart ? now.mine : now.row + walk_row(), now.column, out);
-    if (now.stage || apart) {
-      uint32_t upper = apart ? stage : tile_address(walk_memory) + stage_before(p, slot, 1, TENSOR_RING) + 8 * p->x_pitch;
-      uint32_t lower = apart ? stage + 8 * p->x_pitch : stage;
-      bool rare = tensor_compute(p, l, b, pairs, upper, lower, g, h, results, out, odd, apart, kind);
-      bool there = apart ? now.mine < p->m : walk_row() < now.rows - (now.stage - 1) * WALK_ROWS;
-      if (__syncthreads_or(rare)) {
-        if (there) tensor_mend(p, apart, now.unit, now.stage, row, out, kind);
-        __syncthreads();
-      }
-      if (there) tensor_send(y, row, now.columns * out, out);
-      y += p->y_step;
+    for (int unit = warp; unit < p->units; unit += TENSOR_WARPS) {
+      int down = unit / p->across;
+      rare |= tensor_compute(p, l, b, &pairs, down * 16, (unit - down * p->across) * TENSOR_COLUMNS, kind, y_kind);
     }
-#pragma unroll
-    for (int i = 0; i < 8 && !apart; i++) g[i / 4][i % 4] = h[i / 4][i % 4];
-    slot = stage_before(p, slot, TENSOR_RING - 1, TENSOR_RING);
-    stencil_next(p, 2, apart, &now);
+    rare = __syncthreads_or(rare);
+    tensor_out(p, t, rare, out, kind);
   }
 }
 
-KERNEL __launch_bounds__(STENCIL_THREADS, 2) sol_stencil_2_tensor(const __grid_constant__ StencilWalkParams p) {
+KERNEL __launch_bounds__(STENCIL_THREADS, 2) sol_stencil_2_tensor(const __grid_constant__ StencilTensorParams p) {
   let_successor_start();
   wait_for_predecessor();
-  const bool half = p.x_kind == KIND_FP16;
-  const int out = p.y_kind == KIND_FP32 ? 4 : 2;
-  if (half && p.row_mask) stencil_tensor(&p, out, true, true, KIND_FP16);
-  else if (half && p.odd) stencil_tensor(&p, out, true, false, KIND_FP16);
-  else if (half) stencil_tensor(&p, out, false, false, KIND_FP16);
-  else if (p.row_mask) stencil_tensor(&p, out, true, true, KIND_BF16);
-  else if (p.odd) stencil_tensor(&p, out, true, false, KIND_BF16);
-  else stencil_tensor(&p, out, false, false, KIND_BF16);
+  if (p.x_kind == KIND_FP16 && p.y_kind == KIND_FP16) stencil_tensor(&p, KIND_FP16, KIND_FP16);
+  else if (p.x_kind == KIND_FP16) stencil_tensor(&p, KIND_FP16, p.y_kind);
+  else if (p.y_kind == KIND_BF16) stencil_tensor(&p, KIND_BF16, KIND_BF16);
+  else stencil_tensor(&p, KIND_BF16, p.y_kind);
 }
 
 #endif
