@@ -5,9 +5,9 @@
 // Both are accessed in 16-byte chunks that are aligned to memory, wherever the rows start. Few rows: shared memory holds the long
 // rows, each as far from a 16-byte boundary as it is in memory, and chunks of the packed range are put together from single elements.
 // Neighbouring lanes have neighbouring chunks of that, so they access rows a chunk's elements apart: after as many rows 16 bytes are left
-// free, for other banks. Few columns: shared memory holds the packed range as it is, and chunks of the long rows are put together; what a
-// block stores of a long row starts and ends with a sector. Short rows with gaps between them are accessed by single elements,
-// neighbouring lanes on neighbouring elements of a row; shared memory then holds the long rows.
+// free, for other banks. Few columns: shared memory holds the short rows as they are, with small gaps that may be between them, and chunks of the long rows
+// are put together; what a block stores of a long row starts and ends with a sector. Other short rows with gaps between them are accessed by single
+// elements, neighbouring lanes on neighbouring elements of a row; shared memory then holds the long rows.
 #ifndef SOL_KERNELS_TRANSPOSE_NARROW_CUH
 #define SOL_KERNELS_TRANSPOSE_NARROW_CUH
 
@@ -146,7 +146,7 @@ INLINE void narrow_loose(int size, bool in, char *first, int64_t apart, NarrowRo
   }
 }
 
-// Short rows without gaps, as they are, to shared memory: asynchronous copies of a range.
+// Short rows as they are, with what is between them, to shared memory: asynchronous copies of a range.
 INLINE void narrow_image_in(int size, NarrowRange range, char *tile) {
   for (int chunk = threadIdx.x; chunk < narrow_chunks(range); chunk += blockDim.x) {
     const char *at = range.at - range.off + chunk * 16;
@@ -157,9 +157,9 @@ INLINE void narrow_image_in(int size, NarrowRange range, char *tile) {
 }
 
 // The long rows from there, 16 bytes put together from single elements. A warp has 8 chunks of each of 4 rows: where `thin` is odd, their elements lie in
-// different banks. image: the first short row.
-INLINE void narrow_image_out(int size, NarrowRows rows, const char *image) {
-  const int per = 16 / size, lane = threadIdx.x % 32, step = rows.thin * size;
+// different banks. image: the first short row; they are `apart` bytes from each other.
+INLINE void narrow_image_out(int size, NarrowRows rows, const char *image, int apart) {
+  const int per = 16 / size, lane = threadIdx.x % 32;
   uint32_t along = max((rows.bytes / 16 + 2 + 7) / 8, 2), over = ~0u / along + 1, turns = along * ((rows.thin + 3) / 4); // as in narrow_turn
 #pragma unroll 1
   for (uint32_t turn = threadIdx.x / 32; turn < turns; turn += blockDim.x / 32) {
@@ -169,16 +169,16 @@ INLINE void narrow_image_out(int size, NarrowRows rows, const char *image) {
     char *row = rows.at + k * rows.stride;
     NarrowRange kept = narrow_kept(narrow_range(row, rows.bytes), rows.before == 0, rows.after == 0);
     char *to = kept.at - kept.off + chunk * 16;
-    const char *from = image + (int)(to - row) * rows.thin + k * size;
+    const char *from = image + (int)(to - row) / size * apart + k * size;
     if (to >= kept.at && to + 16 <= kept.at + kept.bytes) {
       Vec v;
 #pragma unroll
-      for (int i = 0; i < per; i++) move_one(v.b + i * size, from + i * step, size);
+      for (int i = 0; i < per; i++) move_one(v.b + i * size, from + i * apart, size);
       *(uint4 *)to = v.v;
     } else {
 #pragma unroll 1
       for (int i = 0; i < per; i++)
-        if (to + i * size >= kept.at && to + i * size < kept.at + kept.bytes) move_one(to + i * size, from + i * step, size);
+        if (to + i * size >= kept.at && to + i * size < kept.at + kept.bytes) move_one(to + i * size, from + i * apart, size);
     }
   }
 }
@@ -219,11 +219,12 @@ INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) 
     return;
   }
   narrow_ahead(size, p, x);
-  NarrowRange range = narrow_range(x, span * thin * size);
-  if (packed) narrow_image_in(size, range, tile);
+  bool image = pitch == 0;
+  NarrowRange range = narrow_range(x, (span - 1) * apart + thin * size);
+  if (image) narrow_image_in(size, range, tile);
   else narrow_loose(size, true, x, apart, rows, tile, pitch);
   __syncthreads();
-  if (packed) narrow_image_out(size, rows, tile + range.off);
+  if (image) narrow_image_out(size, rows, tile + range.off, (int)apart);
   else narrow_rows_out(size, rows, tile, pitch);
 }
 

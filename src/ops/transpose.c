@@ -249,6 +249,11 @@ static int64_t narrow_share(const SolContext *ctx, int64_t units, int64_t most, 
 static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p,
                                SolStream stream) {
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
+  // Short rows of x lie in shared memory as they are, unless gaps are so large that memory reads less without them.
+  enum { SMALL_GAP = 64 };
+  bool image = tiles[kernel].kind == FEW_COLUMNS && p->x_stride - thin * size <= SMALL_GAP &&
+               p->x_stride / size <= NARROW_THIN;
+  if (image) thin = p->x_stride / size;
   // Of a row's share of shared memory up to 48 bytes are around its part, a sector before it, and `size` before the next (transpose_narrow.cuh).
   int64_t more = tiles[kernel].kind == FEW_COLUMNS ? 32 : 0;
   int64_t bytes = (NARROW_SHARED / thin - size - 48 - more) / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
@@ -271,6 +276,7 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
+  if (image) p->pitch = 0;
   if (bytes < most && l.shared < NARROW_LEAST)
     l.shared = NARROW_LEAST; // no more blocks in an SM than were counted
   l.grid[0] = (uint32_t)ops_ceil_div(wide, p->span);
