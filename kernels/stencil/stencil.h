@@ -82,8 +82,9 @@ typedef struct StencilTensorParams {
   uint32_t strips, tiles;              // of columns; in all
   int32_t rows, columns;               // of a tile
   int32_t across, units;               // 32 columns next to each other; with 16 rows each, in all of a tile
-  int32_t x_rows, chunks;              // of x that a tile has in shared memory; of 16 bytes in such a row
-  int32_t rows_on, chunks_on;          // 32 chunks are so many rows and chunks
+  int32_t x_rows, chunks, lanes;       // of x that a tile has in shared memory; of 16 bytes in such a row; that share a row, more than that
+  int32_t aligned;                     // all rows of x are whole aligned chunks
+  int32_t apart, group_bits;           // few rows: 1 << group_bits are below each other
   int32_t x_pitch, y_pitch, y_place;   // bytes, in shared memory
   int32_t x_kind, y_kind, radius, pieces;
   float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it

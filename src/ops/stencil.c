@@ -199,42 +199,48 @@ static void plan_strip(const SolStencil *a, StencilStripParams *p, int each, Ops
   l->grid[0] = (uint32_t)(p->strips * ops_ceil_div(a->m, p->rows * STRIP_WARPS));
 }
 
-// Tiles of up to 256 columns, of which 8 are computed twice where y's rows are not whole 16 bytes: those of the last one that begins in the tile.
+// Tiles of up to 224 columns, so that a warp's lanes have all chunks of a row with those around it. 8 of them are computed twice where y's rows are not
+// whole 16 bytes: those of the last 16 bytes that begin in the tile.
 static void plan_columns(const SolStencil *a, StencilTensorParams *p, int out) {
-  enum { MOST = STENCIL_THREADS / 32 * TENSOR_COLUMNS };
+  enum { MOST = 7 * TENSOR_COLUMNS };
   int64_t twice = ops_align(a->y, p->y_stride * out, a->m) == 16 && a->n % 8 == 0 ? 0 : 8;
   int64_t columns = ops_ceil_div(a->n, ops_ceil_div(a->n, MOST - twice));
   p->columns = (int32_t)(ops_ceil_div(columns, 8) * 8);
-  p->strips = (uint32_t)ops_ceil_div(a->n, p->columns);
   p->across = (int32_t)ops_ceil_div(p->columns + twice, TENSOR_COLUMNS);
   p->chunks = p->across * TENSOR_COLUMNS / 8 + 2;
-  p->rows_on = 32 / p->chunks, p->chunks_on = 32 % p->chunks;
+  p->lanes = p->chunks < 8 ? 8 : p->chunks < 16 ? 16 : 32;
+  p->aligned = a->n % 8 == 0 && ops_align(a->x, p->x_stride * 2, a->m) == 16;
   // An odd number of 16 bytes from row to row: eight rows lie in different banks.
   p->x_pitch = (p->chunks + 1) * 16;
   p->y_pitch = p->across * TENSOR_COLUMNS * out + 16;
 }
 
-// Rows of a tile: the fewest for all blocks together, those around tiles included.
+// Rows of a tile: the fewest for all blocks together, with those around tiles.
 static void plan_rows(const SolContext *ctx, const SolStencil *a, StencilTensorParams *p, int64_t blocks, int64_t most) {
-  int64_t least = INT64_MAX;
+  int64_t least = INT64_MAX, strips = ops_ceil_div(a->n, p->columns);
   for (int64_t rows = 16; rows <= most; rows += 16) {
-    int64_t tiles = p->strips * ops_ceil_div(a->m, rows), cost = ops_ceil_div(tiles, blocks * ctx->sms) * (rows + 2 * a->radius + 8);
+    int64_t tiles = p->apart ? ops_ceil_div(strips, rows >> p->group_bits) : strips * ops_ceil_div(a->m, rows);
+    int64_t cost = ops_ceil_div(tiles, blocks * ctx->sms) * (rows + (p->apart ? 0 : 2 * a->radius) + 8);
     if (cost <= least) least = cost, p->rows = (int32_t)rows, p->tiles = (uint32_t)tiles;
   }
+  p->strips = (uint32_t)(p->apart ? p->tiles : strips);
   p->units = p->across * p->rows / 16;
-  p->x_rows = p->rows + 2 * TENSOR_HALO;
+  p->x_rows = p->rows + (p->apart ? 0 : 2 * TENSOR_HALO);
 }
 
 static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
-  enum { BLOCKS = 2, UNITS = 16 }; // on an SM; of a tile, about
+  enum { BLOCKS = 2, UNITS = 28 }; // on an SM; of a tile
   int out = ops_size(out_of(a));
   if (!split_coefficients(a, p)) return false;
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * 2;
+  p->group_bits = a->m <= 2 ? 1 : a->m <= 4 ? 2 : a->m <= 8 ? 3 : 4;
+  p->apart = p->group_bits < 4;
   plan_columns(a, p, out);
   const char *units = getenv("SOL_UNITS");
-  int64_t most = cpu_min(ops_ceil_div(a->m, 16), ops_ceil_div(units ? atoi(units) : UNITS, p->across)) * 16;
+  int64_t most = ops_ceil_div(units ? atoi(units) : UNITS, p->across) * 16;
+  if (!p->apart) most = cpu_min(most, ops_ceil_div(a->m, 16) * 16);
   plan_rows(ctx, a, p, BLOCKS, most);
-  p->y_place = p->x_rows * p->x_pitch;
+  p->y_place = 2 * p->x_rows * p->x_pitch;
   l->shared = (uint32_t)(p->y_place + p->rows * p->y_pitch);
   l->grid[0] = (uint32_t)cpu_min(p->tiles, BLOCKS * ctx->sms);
   if (getenv("SOL_SHOW")) fprintf(stderr, "rows %d columns %d across %d tiles %u shared %u\n", p->rows, p->columns, p->across, p->tiles, l->shared);
