@@ -1,5 +1,7 @@
 // y[b][j][i] = x[b][i][j]
 #include "kernels/transpose/transpose.h"
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "ops/cpu.h"
 
@@ -10,6 +12,7 @@ typedef enum Kind {
   DIRECT,
   FEW_ROWS,
   FEW_COLUMNS,
+  SINGLE,
   GATHER,
   SHIFT,
   CHUNKS
@@ -27,6 +30,7 @@ typedef struct Tile {
 #define KEPT_DIRECT(size, tall)      (tall)
 #define KEPT_FEW_ROWS(size, tall)    (tall)
 #define KEPT_FEW_COLUMNS(size, tall) (tall)
+#define KEPT_SINGLE(size, tall)      (tall)
 #define KEPT_GATHER                  KEPT_ODD
 #define KEPT_SHIFT                   KEPT_ODD
 #define KEPT_CHUNKS(size, tall)      (tall)
@@ -164,6 +168,13 @@ static bool is_gathered(const SolTranspose *a) {
          (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
 }
 
+// Instead of FEW_ROWS and FEW_COLUMNS: so few elements that a launch and the way to memory take most of the time. Measured on an H200.
+static bool is_small(const SolTranspose *a) {
+  enum { MOST = 1 << 20 };
+  const char *most = getenv("SOL_SINGLE");
+  return (double)a->m * (double)a->n * (double)a->batch <= (most ? atoi(most) : MOST);
+}
+
 static int pick_tile(const SolTranspose *a);
 static int by_vectors(const SolTranspose *a, int kernel);
 
@@ -177,6 +188,7 @@ static int pick(const SolTranspose *a) {
   bool small = tiles[kernel].tall * tiles[kernel].wide * size_of(a) < SMALL;
   double worth = large && (small || tiles[kernel].kind == PLAIN) ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
+  if (is_small(a) && (is_narrow(a, FEW_ROWS) || is_narrow(a, FEW_COLUMNS))) return find_kind(size_of(a), SINGLE);
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
   if (a->n < a->m && is_narrow(a, FEW_COLUMNS))
     return find_kind(size_of(a), is_gathered(a) ? GATHER : FEW_COLUMNS);
@@ -284,6 +296,14 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   return ops_launch(ctx, &ops_transpose, &l, stream);
 }
 
+static SolStatus launch_single(SolContext *ctx, const SolTranspose *a, int kernel, const TransposeParams *p,
+                               SolStream stream) {
+  enum { BLOCKS = 8 }; // that an SM holds
+  OpsLaunch l = {.kernel = kernel, .block = tiles[kernel].threads, .early = true, .params = p, .bytes = sizeof *p};
+  l.grid[0] = (uint32_t)cpu_min(ops_ceil_div(a->m * a->n * a->batch, l.block), BLOCKS * (int64_t)ctx->sms);
+  return ops_launch(ctx, &ops_transpose, &l, stream);
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   SolTranspose a = filled(args);
   if ((a.m == 1 && a.y_stride == 1) || (a.n == 1 && a.x_stride == 1)) { // the elements stay in the same order
@@ -310,6 +330,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .batches = (uint32_t)a.batch,
                        .tiles_n = (uint32_t)across};
   if (t->kind == FEW_ROWS || t->kind == FEW_COLUMNS) return launch_narrow(ctx, &a, kernel, &p, stream);
+  if (t->kind == SINGLE) return launch_single(ctx, &a, kernel, &p, stream);
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
   if (t->kind == GATHER) {
     int64_t rows = t->tall + TRANSPOSE_SLACK(t->size);
