@@ -7,8 +7,8 @@ enum {
   STENCIL_COLUMNS = 4,   // of a thread where rows are not whole vectors
   STENCIL_SHORT = 64,    // the longest row that STENCIL_NARROW takes
   WALK_ROWS = 16,        // of a stage
-  TENSOR_COLUMNS = 32,   // that a warp computes at once with tensor cores, of 16 rows
-  TENSOR_HALO = 8,       // rows and columns around a tile of tensor cores
+  TENSOR_COLUMNS = 16,   // that a warp computes at once with tensor cores
+  TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
   WALK_RING = 3,         // the same of fp32
   STRIP_WARPS = 4,       // of a block with a tile of a strip
   STRIP_ROWS = 8,        // of a warp, at most
@@ -74,21 +74,5 @@ typedef struct StencilWalkParams {
   float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it
   uint16_t piece[STENCIL_PIECES][STENCIL_DISTANCES]; // by distance
 } StencilWalkParams;
-
-typedef struct StencilTensorParams {
-  void *y;
-  const void *x, *x_end;
-  int64_t m, n, y_stride, x_stride;    // elements
-  uint32_t strips, tiles;              // of columns; in all
-  int32_t rows, columns;               // of a tile
-  int32_t across, units;               // 32 columns next to each other; with 16 rows each, in all of a tile
-  int32_t x_rows, chunks, lanes;       // of x that a tile has in shared memory; of 16 bytes in such a row; that share a row, more than that
-  int32_t aligned;                     // all rows of x are whole aligned chunks
-  int32_t apart, group_bits;           // few rows: 1 << group_bits are below each other
-  int32_t x_pitch, y_pitch, y_place;   // bytes, in shared memory
-  int32_t x_kind, y_kind, radius, pieces;
-  float scale, centre, side[8]; // scale: the pieces are of the coefficients divided by it
-  uint16_t piece[STENCIL_PIECES][STENCIL_DISTANCES]; // by distance
-} StencilTensorParams;
 
 #endif

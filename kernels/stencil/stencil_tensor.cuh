@@ -1,317 +1,196 @@
 // The stencil of 2-byte elements by tensor cores: any radius up to 8, rows of any length at any address.
 //
-// What is added along a row is x times a band matrix, along a column a band matrix times x: for 16 rows by 8 columns of y four products
-// of the warp's mma for each piece of the coefficients, whatever the radius. A coefficient is split into two or three pieces of x's type,
-// whose sum it is; products of the pieces are exact and are added as fp32.
+// What is added along a row is x times a band matrix, along a column a band matrix times x: for 16 rows by 16 columns of y eight
+// products of the warp's mma, whose other operand is constant. A coefficient is split into two or three pieces of x's type, whose
+// sum it is; products of the pieces are exact and are added as fp32. Multiply-adds of the CUDA cores, 4 radius + 1 for an
+// element of 4 bytes in and out, would take longer than memory from radius 6 on.
 //
-// A block takes one tile of y after another. The buffer's own 16-byte chunks around each row's piece, with eight rows and columns around the tile,
-// come into shared memory by asynchronous copies while the tile before is computed. Rows that start anywhere are then moved so that a column lies at
-// the same multiple of 16 bytes in every row: ldmatrix brings them as left operands, and transposed as right ones. Results lie in shared
-// memory as far off 16 bytes as in y, and go out by 16 bytes. Warps take rows of x and y that are a multiple of 8 apart, which start alike: what
-// depends on that is computed once a tile.
+// A block walks down a strip of columns, 16 rows at a time, and then goes on with another one. Rows come into shared memory by
+// asynchronous copies of the buffer's own 16-byte chunks, several steps ahead, so that a row lies there as far off 16 bytes as in x: what
+// a lane needs of it are words, cut out of two where they start at an odd element. Results go back through shared memory, which
+// lies as y does.
 //
-// Even rows of 16 come before odd ones, in shared memory and in mma: results of rows that start in the middle of a word are the same registers
-// in all lanes, and are stored as halves of words.
-//
-// Few rows, `apart`, a literal: row v of a tile is row v & (group - 1) of x, and its columns come after those of row v - group. So several pieces of
-// up to 8 rows are below each other, with nothing above and below them.
+// An mma of x along columns has to have two rows in a register, which words of two columns give for even and for odd columns: so one
+// mma has the even columns of 16, another the odd ones, and a lane gets four neighbouring results.
 //
 // A band matrix has zeros, and zero times infinity is NaN. So results that are not finite are computed again, one by one.
 #ifndef SOL_KERNELS_STENCIL_TENSOR_CUH
 #define SOL_KERNELS_STENCIL_TENSOR_CUH
 
-#include "funnel.cuh"
-#include "mma.cuh"
-#include "stencil.h"
+#include "stencil_stages.cuh"
 
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
-extern __shared__ __align__(128) char walk_memory[];
+// Beyond the distance of two elements that a band has.
+enum { TENSOR_FAR = 24, TENSOR_BANDS = 2 * TENSOR_FAR };
 
-// TENSOR_FAR: beyond the distance of two elements that a band has.
-enum { TENSOR_FAR = 24, TENSOR_BANDS = 2 * TENSOR_FAR, TENSOR_WARPS = STENCIL_THREADS / 32 };
-
-// The band matrices of a piece, as operands of mma. down: of 32 rows (`apart`: of the 16 alone), without the centre, which counts once. first, last: along rows, of the first
-// 16 of 24 columns and of the last.
+// The band matrices of a piece, as operands of mma. along: for even and odd columns of y, 32 columns of x; the others: rows before, at
+// and after the diagonal, without the centre, which counts once.
 typedef struct TensorBands {
-  uint32_t down[2][4], first[2], last[2];
+  uint32_t along[2][4], before, down, after;
 } TensorBands;
 enum { TENSOR_HELD = 2 }; // pieces whose bands are in registers
 
-typedef struct TensorPairs { // of coefficients at distance d from -TENSOR_FAR on
-  uint32_t along[STENCIL_PIECES][TENSOR_BANDS]; // and d + 1
-  uint32_t down[STENCIL_PIECES][TENSOR_BANDS];  // and d + 2, without the centre
-} TensorPairs;
-
-// In shared memory: lanes want different ones, and constant memory gives a warp one at a time.
-INLINE void tensor_pairs(const StencilTensorParams *p, TensorPairs *pairs) {
-#pragma unroll
+// Pairs of neighbouring distances, in shared memory: lanes want different ones, and constant memory gives a warp one at a time.
+INLINE void tensor_pairs(const StencilWalkParams *p, uint32_t *pairs) {
+#pragma unroll 1
   for (int k = 0; k < STENCIL_PIECES; k++)
-    for (int at = threadIdx.x; at < TENSOR_BANDS; at += STENCIL_THREADS) {
+#pragma unroll 1
+    for (int at = threadIdx.x; at < TENSOR_BANDS; at += blockDim.x) {
       int d = at - TENSOR_FAR;
-      uint32_t one = 0, next = 0, second = 0;
+      uint32_t low = 0, high = 0;
 #pragma unroll
       for (int i = 0; i < STENCIL_DISTANCES; i++) {
         uint32_t piece = p->piece[k][i];
-        one = abs(d) == i ? piece : one, next = abs(d + 1) == i ? piece : next, second = abs(d + 2) == i ? piece : second;
+        low = abs(d) == i ? piece : low, high = abs(d + 1) == i ? piece : high;
       }
-      pairs->along[k][at] = one | next << 16;
-      pairs->down[k][at] = (d ? one : 0) | (d + 2 ? second : 0) << 16;
+      pairs[k * TENSOR_BANDS + at] = low | high << 16;
     }
 }
 
-// Of a pair of rows `row` and row + 2 those that belong to the same group as row `other`.
-INLINE uint32_t tensor_group(const StencilTensorParams *p, uint32_t pair, int row, int other) {
-  int bits = p->group_bits;
-  return pair & ((row >> bits == other >> bits ? 0xffffu : 0) | (row + 2 >> bits == other >> bits ? 0xffff0000u : 0));
-}
-
-INLINE TensorBands tensor_bands(const StencilTensorParams *p, const TensorPairs *pairs, int piece, bool apart) {
+// bits: of the number of rows that belong together.
+INLINE TensorBands tensor_bands(const uint32_t *pairs, int piece, int bits) {
   const int g = (threadIdx.x % 32) >> 2, t = threadIdx.x & 3;
-  const uint32_t *along = pairs->along[piece] + TENSOR_FAR + 2 * t - g, *down = pairs->down[piece] + TENSOR_FAR + 4 * t - 2 * g;
+  const uint32_t *at = pairs + piece * TENSOR_BANDS + TENSOR_FAR + 2 * t;
   TensorBands b;
 #pragma unroll
-  for (int k = 0; k < 2; k++) {
-    b.down[k][0] = b.down[k][3] = down[16 * k - 8];
-    b.down[k][1] = down[16 * k - 9], b.down[k][2] = down[16 * k - 7];
-    b.first[k] = along[8 * k - 8], b.last[k] = along[8 * k];
-  }
+  for (int e = 0; e < 2; e++)
 #pragma unroll
-  for (int i = 0; i < 4 && apart; i++) b.down[0][i] = tensor_group(p, down[i / 2 - i % 2], 4 * t + i / 2, 2 * g + i % 2);
+    for (int i = 0; i < 4; i++) b.along[e][i] = at[8 * i - 8 - 2 * g - e];
+  b.before = at[-8 - g], b.after = at[8 - g];
+  b.down = at[-g] & ((2 * t == g || g >> bits != 2 * t >> bits ? 0 : 0xffffu) | (2 * t + 1 == g || g >> bits != 2 * t + 1 >> bits ? 0 : 0xffff0000u));
   return b;
 }
 
-// d += A B, 16 rows by 8 columns, k of 8.
-INLINE void multiply_16x8_8(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t b, int kind) {
-#define MULTIPLY(type)                                                                                                              \
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"      \
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                                     \
-               : "r"(a0), "r"(a1), "r"(b))
-  if (kind == KIND_FP16) MULTIPLY("f16");
-  else MULTIPLY("bf16");
-#undef MULTIPLY
-}
-
-// Where row `row` of a tile lies in shared memory: of each 16 rows the even ones first.
-INLINE int tensor_slot(int row) { return (row & ~15) | (row & 1) << 3 | (row >> 1 & 7); }
-
-// A block's tile: y's rows and columns from here on.
-typedef struct TensorTile {
-  int64_t row, column;
-} TensorTile;
-
-INLINE TensorTile tensor_tile(const StencilTensorParams *p, uint32_t tile, bool apart) {
-  uint32_t band = tile / p->strips, strip = tile - band * p->strips;
-  return {(int64_t)band * p->rows, (int64_t)strip * p->columns * (apart ? p->rows >> p->group_bits : 1)};
-}
-
-// Row `row` of a tile, which may be one around it: its number in x, and its first column.
-INLINE TensorTile tensor_row(const StencilTensorParams *p, const TensorTile &t, int row, bool apart) {
-  if (!apart) return {t.row + row, t.column};
-  return {row & ((1 << p->group_bits) - 1), t.column + (row >> p->group_bits) * p->columns};
-}
-
-// A thread has one chunk of each of some rows of a tile, `step` from each other, a multiple of 8.
-typedef struct TensorPart {
-  int chunk, row, step;
-} TensorPart;
-
-INLINE TensorPart tensor_part(const StencilTensorParams *p) {
-  const int lane = threadIdx.x % 32, lanes = p->lanes;
-  return {lane & (lanes - 1), (int)(threadIdx.x / 32) + lane / lanes * TENSOR_WARPS, STENCIL_THREADS / lanes};
-}
-
-// From row `row` to the thread's next one, in rows of shared memory: tensor_slot(row + step) - tensor_slot(row).
-INLINE int tensor_on(int row, int step) { return step == 8 ? (row & 8 ? 12 : 4) : step; }
-
-// The column of x before which a tile's rows begin, in bytes.
-INLINE const char *tensor_from(const StencilTensorParams *p, const TensorTile &row) {
-  return (const char *)p->x + (row.row * p->x_stride + row.column - TENSOR_HALO) * 2;
-}
-
-// From one of a thread's rows to the next, in bytes.
-INLINE int64_t tensor_stride(const StencilTensorParams *p, int step, int64_t stride, int size, bool apart) {
-  return (apart ? (step >> p->group_bits) * (int64_t)p->columns : step * stride) * size;
-}
-
-// Starts to copy a tile's rows with those around it, by chunks that are aligned in memory. What is not x's is zero, but for elements of other rows
-// in a row's first and last chunk.
-INLINE void tensor_fetch(const StencilTensorParams *p, const TensorTile &t, char *raw, bool apart) {
-  const int above = apart ? 0 : TENSOR_HALO;
-  const TensorPart part = tensor_part(p);
-  if (part.chunk > p->chunks) return;
-  TensorTile row = tensor_row(p, t, part.row - above, apart);
-  const char *from = tensor_from(p, row);
-  const int shift = (int)((uint32_t)(uintptr_t)from & 15), at = part.chunk * 16;
-  const int64_t stride = tensor_stride(p, part.step, p->x_stride, 2, apart), before = at - shift - 2 * TENSOR_HALO; // of the chunk's start, from the row's
-  // Rows that there are, of those that the radius reaches. Whether a chunk may be partly outside of x.
-  const int64_t least = max(-t.row, (int64_t)-p->radius), most = min(p->m - t.row, (int64_t)p->rows + p->radius);
-  const int low = apart ? 0 : above + (int)least, high = apart ? p->x_rows : above + (int)most;
-  const bool edge = apart || (t.column == 0 && t.row <= p->radius) || (t.column + p->columns >= p->n && most == p->m - t.row);
-  uint32_t to = tile_address(raw) + (uint32_t)(tensor_slot(part.row) * p->x_pitch + at);
-  from += at - shift;
-#pragma unroll 2
-  for (int r = part.row; r < p->x_rows; r += part.step) {
-    if (apart) row = tensor_row(p, t, r, apart);
-    bool there = before + 16 > -2 * row.column && before < 2 * (p->n - row.column) && r >= low && r < high && (!apart || row.row < p->m);
-    if (edge && there && (from < (const char *)p->x || from + 16 > (const char *)p->x_end))
-      *(uint4 *)__cvta_shared_to_generic(to) = load_singly(from, (const char *)p->x, (const char *)p->x_end, 2);
-    else copy_async(to, from, there);
-    from += stride, to += (uint32_t)(tensor_on(r, part.step) * p->x_pitch);
-  }
-}
-
-// The first `left` elements of 8.
-INLINE uint4 tensor_keep(uint4 v, int64_t left) {
-  uint32_t w[4] = {v.x, v.y, v.z, v.w};
+// sum: 16 rows by the even and the odd columns of 16, of 32 columns. g, h: those columns with 8 rows above and below; apart: h alone, which has
+// the rows. What multiplies is the same for all columns: the registers that mma wants next to each other are put there once.
+INLINE void tensor_down(const TensorBands &b, bool apart, const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], int kind, float (&sum)[2][2][4]) {
+  const uint32_t above[4] = {b.before, 0, b.down, b.before}, below[4] = {b.after, b.down, 0, b.after}, own[4] = {b.down, 0, 0, b.down};
 #pragma unroll
-  for (int i = 0; i < 4; i++) w[i] = left >= 2 * i + 2 ? w[i] : left > 2 * i ? w[i] & 0xffff : 0;
-  return make_uint4(w[0], w[1], w[2], w[3]);
-}
-
-// Rows that start `word` words, a literal, and 0 or 16 bits beyond 16 bytes, to where they are aligned.
-template <int word> INLINE void tensor_align(const StencilTensorParams *p, const TensorTile &t, const char *raw, char *to, uint32_t bits, bool apart) {
-  const TensorPart part = tensor_part(p);
-  if (part.chunk >= p->chunks) return;
-  int place = tensor_slot(part.row) * p->x_pitch + part.chunk * 16;
-#pragma unroll 2
-  for (int r = part.row; r < p->x_rows; r += part.step) {
-    const int64_t column = tensor_row(p, t, r, apart).column - TENSOR_HALO + part.chunk * 8;
-    const uint4 a = *(const uint4 *)(raw + place), b = *(const uint4 *)(raw + place + 16);
-    const uint32_t w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
-    uint32_t v[4];
+  for (int i = 0; i < 4 && !apart; i++) multiply_16x8(sum[i / 2][i % 2], above, g[i / 2][i % 2 * 2], g[i / 2][i % 2 * 2 + 1], kind);
 #pragma unroll
-    for (int i = 0; i < 4; i++) v[i] = __funnelshift_r(w[word + i], w[word + i + 1], bits);
-    uint4 all = make_uint4(v[0], v[1], v[2], v[3]);
-    if (column < 0 || p->n - column < 8) all = tensor_keep(all, column < 0 ? 0 : p->n - column);
-    *(uint4 *)(to + place) = all;
-    place += tensor_on(r, part.step) * p->x_pitch;
-  }
+  for (int i = 0; i < 4; i++) multiply_16x8(sum[i / 2][i % 2], apart ? own : below, h[i / 2][i % 2 * 2], h[i / 2][i % 2 * 2 + 1], kind);
 }
 
-INLINE void tensor_aligned(const StencilTensorParams *p, const TensorTile &t, const char *raw, char *to, bool apart) {
-  uint32_t shift = (uint32_t)(uintptr_t)tensor_from(p, tensor_row(p, t, tensor_part(p).row, apart)) & 15, bits = (shift & 2) * 8;
-  if (shift < 4) tensor_align<0>(p, t, raw, to, bits, apart);
-  else if (shift < 8) tensor_align<1>(p, t, raw, to, bits, apart);
-  else if (shift < 12) tensor_align<2>(p, t, raw, to, bits, apart);
-  else tensor_align<3>(p, t, raw, to, bits, apart);
-}
-
-// d = A B, 16 rows by 8 columns, k of 16.
-INLINE void multiply_first(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, int kind) {
-#define MULTIPLY(type)                                                                                                              \
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};" \
-               : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                                                                     \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(0.0f))
-  if (kind == KIND_FP16) MULTIPLY("f16");
-  else MULTIPLY("bf16");
-#undef MULTIPLY
-}
-
-// sum: 16 rows by 32 columns. g: those columns with 8 rows above and below; apart: without. start: of nothing yet.
-INLINE void tensor_down(const TensorBands &b, const uint32_t (&g)[2][2][4], bool start, bool apart, int kind, float (&sum)[4][4]) {
+// The same along rows, of 16 columns. f, after: the rows, from 8 columns before these to 8 columns after them.
+INLINE void tensor_along(const TensorBands &b, const uint32_t (&f)[4], const uint32_t (&after)[4], int kind, float (&sum)[2][4]) {
 #pragma unroll
-  for (int k = 0; k < (apart ? 1 : 2); k++)
+  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], f, b.along[e][0], b.along[e][1], kind);
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-      uint32_t upper = g[k][j / 2][j % 2 * 2], lower = g[k][j / 2][j % 2 * 2 + 1];
-      if (start && k == 0) multiply_first(sum[j], b.down[k], upper, lower, kind);
-      else multiply_16x8(sum[j], b.down[k], upper, lower, kind);
-    }
+  for (int e = 0; e < 2; e++) multiply_16x8(sum[e], after, b.along[e][2], b.along[e][3], kind);
 }
 
-// f: those rows with 8 columns before and after.
-INLINE void tensor_along(const TensorBands &b, const uint32_t (&f)[3][4], int kind, float (&sum)[4][4]) {
-#pragma unroll
-  for (int j = 0; j < 4; j++) {
-    if (j % 2) multiply_16x8(sum[j], f[j / 2 + 1], b.last[0], b.last[1], kind);
-    else multiply_16x8(sum[j], f[j / 2], b.first[0], b.first[1], kind);
-  }
-#pragma unroll
-  for (int j = 0; j < 4; j++) {
-    if (j % 2) multiply_16x8_8(sum[j], f[j / 2][2], f[j / 2][3], b.first[0], kind);
-    else multiply_16x8_8(sum[j], f[j / 2 + 1][0], f[j / 2 + 1][1], b.last[1], kind);
-  }
+// Two elements at byte `at` of shared memory; odd: places may be no multiples of 4, and `pick` says which half of two words.
+INLINE uint32_t tensor_word(uint32_t at, uint32_t pick, bool odd) {
+  uint32_t low, high;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(low) : "r"(at) : "memory");
+  if (!odd) return low;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(high) : "r"(at + 4) : "memory");
+  return __byte_perm(low, high, pick);
 }
 
-// Two neighbouring results. odd: they are in the middle of words.
-INLINE void tensor_put(char *at, bool odd, int y_kind, float a, float b) {
-  if (y_kind == KIND_FP32) {
-    ((float *)at)[0] = a, ((float *)at)[1] = b;
-    return;
-  }
-  uint32_t both = narrow2(a, b, y_kind);
-  if (odd) ((uint16_t *)at)[0] = (uint16_t)both, ((uint16_t *)at)[1] = (uint16_t)(both >> 16);
-  else *(uint32_t *)at = both;
-}
-
-// Bytes that row `row` of a tile of y is off 16.
-INLINE int tensor_off(const StencilTensorParams *p, int row, int out, bool apart) {
-  if (apart) row &= (1 << p->group_bits) - 1;
-  return (int)(((uint32_t)(uintptr_t)p->y + (uint32_t)(row * p->y_stride) * (uint32_t)out) & 15);
-}
-
-// Where a lane's elements are in shared memory.
+// Where a lane's elements are in a stage, and its results in the tile of y.
 typedef struct TensorLane {
-  uint32_t rows, columns; // what it gives the addresses of to ldmatrix, in a tile of x
-  uint32_t put[2];        // its results: of an even row and of the next one
-  bool odd[2];
+  uint32_t row, pick_row, column[2], pick[2];
+  int y;
 } TensorLane;
 
-INLINE TensorLane tensor_lane(const StencilTensorParams *p, int out, bool apart) {
-  const int lane = threadIdx.x % 32, g = lane >> 2, t = lane & 3;
+INLINE TensorLane tensor_lane(const StencilWalkParams *p, bool apart, int out) {
+  const int g = (threadIdx.x % 32) >> 2, t = threadIdx.x & 3, first = (int)(threadIdx.x / 32) * 2 * TENSOR_COLUMNS;
+  const uint32_t x = (uint32_t)(uintptr_t)p->x, y = (uint32_t)(uintptr_t)p->y;
   TensorLane l;
-  l.rows = (uint32_t)(tensor_slot((apart ? 0 : TENSOR_HALO) + lane % 8 * 2 + lane / 8 % 2) * p->x_pitch + lane / 16 * 16);
-  l.columns = (uint32_t)(lane % 16 * p->x_pitch + lane / 16 * 16 + 16);
+  const int row_g = apart ? g & p->row_mask : g;
+  uint32_t shift = (x + (uint32_t)(row_g * p->x_stride) * 2) & 15;
+  l.row = (uint32_t)(g * p->x_pitch + first * 2 + t * 4) + (shift & 12);
+  l.pick_row = shift & 2 ? 0x5432 : 0x3210;
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    int off = tensor_off(p, 2 * g + i, out, apart);
-    l.put[i] = (uint32_t)(p->y_place + (i * 8 + g) * p->y_pitch + off + 2 * t * out), l.odd[i] = off & 2;
+    int row = 2 * t + i;
+    shift = (x + (uint32_t)((apart ? row & p->row_mask : row) * p->x_stride) * 2) & 15;
+    l.column[i] = (uint32_t)(row * p->x_pitch + (first + WALK_HALO) * 2 + g * 4) + (shift & 12);
+    l.pick[i] = shift & 2 ? 0x5432 : 0x3210;
   }
+  l.y = g * p->y_pitch + (int)((y + (uint32_t)(row_g * p->y_stride) * (uint32_t)out) & 15) + (first + 4 * t) * out;
   return l;
 }
 
-// 16 rows by 32 columns of results. Returns whether some of them is not finite.
-INLINE bool tensor_compute(const StencilTensorParams *p, const TensorLane &l, const TensorBands (&b)[TENSOR_HELD], const TensorPairs *pairs, const char *tile, int rows,
-                           int column, bool apart, bool third, int kind, int y_kind) {
-  const int out = y_kind == KIND_FP32 ? 4 : 2;
-  uint32_t at = tile_address(tile) + (uint32_t)(rows * p->x_pitch + column * 2), g[2][2][4], f[3][4];
-  float sum[4][4], rare = 0;
+// 16 rows by 32 columns of a stage as right operands: of each 16 columns the even ones, two registers, and the odd ones.
+INLINE void tensor_columns(const StencilWalkParams *p, const TensorLane &l, uint32_t stage, bool odd, uint32_t (&g)[2][4]) {
 #pragma unroll
-  for (int k = 0; k < (apart ? 2 : 4); k++) load_matrices_turned(g[k / 2][k % 2], at + l.columns + (uint32_t)(k / 2 * 16 * p->x_pitch + k % 2 * 32));
+  for (int q = 0; q < 2; q++)
 #pragma unroll
-  for (int k = 0; k < TENSOR_HELD; k++)
-    if (k == 0 || k < p->pieces) tensor_down(b[k], g, k == 0, apart, kind, sum);
-  if (third && p->pieces > TENSOR_HELD) tensor_down(tensor_bands(p, pairs, TENSOR_HELD, apart), g, false, apart, kind, sum);
+    for (int k = 0; k < 2; k++) {
+      uint32_t at = stage + q * 32 + k * 8 * p->x_pitch;
+      uint32_t upper = tensor_word(at + l.column[0], l.pick[0], odd), lower = tensor_word(at + l.column[1], l.pick[1], odd);
+      g[q][k] = __byte_perm(upper, lower, 0x5410);
+      g[q][2 + k] = __byte_perm(upper, lower, 0x7632);
+    }
+}
+
+// 16 rows, eight from `upper` and eight from `lower` on, by the c-th 16 columns, counted from 8 before the warp's first, as a left operand.
+INLINE void tensor_rows(const TensorLane &l, uint32_t upper, uint32_t lower, int c, bool odd, uint32_t (&f)[4]) {
 #pragma unroll
-  for (int k = 0; k < 3; k++) load_matrices(f[k], at + l.rows + k * 32);
-#pragma unroll
-  for (int k = 0; k < TENSOR_HELD; k++)
-    if (k == 0 || k < p->pieces) tensor_along(b[k], f, kind, sum);
-  if (third && p->pieces > TENSOR_HELD) tensor_along(tensor_bands(p, pairs, TENSOR_HELD, apart), f, kind, sum);
-#pragma unroll
-  for (int j = 0; j < 4; j++)
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      if (kind == KIND_FP16) sum[j][i] *= p->scale; // bf16 needs no scale
-      rare = fmaf(sum[j][i], 0, rare);              // NaN, if one is not finite
+  for (int i = 0; i < 4; i++)
+    f[i] = tensor_word((i & 1 ? lower : upper) + l.row + c * 32 + i / 2 * 16, l.pick_row, odd);
+}
+
+// Four neighbouring results. unit: bytes that places are multiples of.
+INLINE void tensor_put(const StencilWalkParams *p, char *at, int out, const float (&f)[4]) {
+  if (out == 4) {
+    if (p->y_unit >= 16) {
+      *(float4 *)at = make_float4(f[0], f[1], f[2], f[3]);
+      return;
     }
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    char *to = walk_memory + l.put[i] + rows * p->y_pitch + column * out;
-    if (l.odd[i]) {
+    for (int i = 0; i < 4; i++) ((float *)at)[i] = f[i];
+    return;
+  }
+  uint32_t a = narrow2(f[0], f[1], p->y_kind), b = narrow2(f[2], f[3], p->y_kind);
+  if (p->y_unit >= 8) {
+    *(uint2 *)at = make_uint2(a, b);
+  } else if (p->y_unit == 4) {
+    ((uint32_t *)at)[0] = a, ((uint32_t *)at)[1] = b;
+  } else {
+    ((uint16_t *)at)[0] = (uint16_t)a, ((uint16_t *)at)[1] = (uint16_t)(a >> 16);
+    ((uint16_t *)at)[2] = (uint16_t)b, ((uint16_t *)at)[3] = (uint16_t)(b >> 16);
+  }
+}
+
+// 16 rows of y, this warp's 32 columns. upper, lower: where these rows are; g, h: columns of two stages. Returns whether some result is not finite.
+INLINE bool tensor_compute(const StencilWalkParams *p, const TensorLane &l, const TensorBands (&b)[TENSOR_HELD], const uint32_t *pairs, uint32_t upper, uint32_t lower,
+                           const uint32_t (&g)[2][4], const uint32_t (&h)[2][4], char *to, int out, bool odd, bool apart, int kind) {
+  uint32_t f[3][4];
+  float rare = 0;
+  float all[2][2][4] = {};
 #pragma unroll
-      for (int j = 0; j < 4; j++) tensor_put(to + j * 8 * out, true, y_kind, sum[j][2 * i], sum[j][2 * i + 1]);
-    } else {
+  for (int k = 0; k < TENSOR_HELD; k++)
+    if (k < p->pieces) tensor_down(b[k], apart, g, h, kind, all);
+  if (p->pieces > TENSOR_HELD) tensor_down(tensor_bands(pairs, TENSOR_HELD, p->group_bits), apart, g, h, kind, all);
+  tensor_rows(l, upper, lower, 0, odd, f[0]);
 #pragma unroll
-      for (int j = 0; j < 4; j++) tensor_put(to + j * 8 * out, false, y_kind, sum[j][2 * i], sum[j][2 * i + 1]);
+  for (int q = 0; q < 2; q++) {
+    float(&sum)[2][4] = all[q];
+    tensor_rows(l, upper, lower, q + 1, odd, f[q + 1]);
+#pragma unroll
+    for (int k = 0; k < TENSOR_HELD; k++)
+      if (k < p->pieces) tensor_along(b[k], f[q], f[q + 1], kind, sum);
+    if (p->pieces > TENSOR_HELD) tensor_along(tensor_bands(pairs, TENSOR_HELD, p->group_bits), f[q], f[q + 1], kind, sum);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      if (kind == KIND_FP16) sum[0][i] *= p->scale, sum[1][i] *= p->scale; // bf16 needs no scale
+      rare = fmaf(sum[0][i], 0, fmaf(sum[1][i], 0, rare));                 // NaN, if one is not finite
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      float four[4] = {sum[0][2 * i], sum[1][2 * i], sum[0][2 * i + 1], sum[1][2 * i + 1]};
+      tensor_put(p, to + l.y + i * 8 * p->y_pitch + q * TENSOR_COLUMNS * out, out, four);
     }
   }
   return rare != 0;
 }
 
 // One result, all accesses checked, in the order of the other kernels.
-INLINE float tensor_exact(const StencilTensorParams *p, int64_t row, int64_t column, int kind) {
+INLINE float tensor_exact(const StencilWalkParams *p, int64_t row, int64_t column, int kind) {
   int64_t i = row * p->x_stride + column;
   float sum = 0;
 #pragma unroll 1
@@ -329,92 +208,90 @@ INLINE float tensor_exact(const StencilTensorParams *p, int64_t row, int64_t col
   return sum;
 }
 
-// Bytes `begin` to `end` - 1 of 16.
-INLINE void tensor_partly(char *to, const char *from, int begin, int end) {
-#pragma unroll
-  for (int size = 2; size < 8; size *= 2)
-    if (begin & size && begin + size <= end) move_one(to + begin, from + begin, size), begin += size;
-#pragma unroll
-  for (int size = 8; size > 1; size /= 2)
-    if (begin + size <= end) move_one(to + begin, from + begin, size), begin += size;
+// Where 16 rows of results lie, each row as far beyond 16 bytes as in y.
+INLINE char *tensor_result(const StencilWalkParams *p, int64_t row, int64_t column, int out) {
+  return (char *)p->y + (row * p->y_stride + column) * out;
 }
 
-// 16 bytes of results, of which some may not be finite.
-INLINE void tensor_mend(const StencilTensorParams *p, char *memory, int64_t row, int64_t column, int begin, int end, int out, int kind) {
+// This thread's row of results. (Where the unit is is computed again: kept until here, it would take registers from all that comes before.)
+INLINE void tensor_mend(const StencilWalkParams *p, bool apart, uint32_t unit, int stage, char *memory, int out, int kind) {
+  const StencilStage t = stencil_stage(p, 2, apart, unit);
+  int64_t row = apart ? t.mine : t.row + (stage - 1) * WALK_ROWS + walk_row();
+  char *at = memory + ((uint32_t)(uintptr_t)tensor_result(p, row, t.column, out) & 15);
 #pragma unroll 1
-  for (int i = begin / out; i < end / out; i++)
-    if (!isfinite(load_one(memory, i, p->y_kind))) store_one(memory, i, p->y_kind, tensor_exact(p, row, column + i, kind));
+  for (int c = walk_first() / 16; c < t.columns; c += (int)blockDim.x / WALK_ROWS)
+    if (!isfinite(load_one(at, c, p->y_kind))) store_one(at, c, p->y_kind, tensor_exact(p, row, t.column + c, kind));
 }
 
-// The tile's results to y: 16 bytes that begin in its columns, and parts of 16 bytes at the ends of rows.
-INLINE void tensor_out(const StencilTensorParams *p, const TensorTile &t, bool rare, int out, bool apart, int kind) {
-  const int per = 16 / out, chunks = p->columns / per + 1;
-  const TensorPart part = tensor_part(p);
-  const int off = tensor_off(p, part.row, out, apart) / out;
+// This thread's row, from shared memory to y: whole cells, and single elements before and after them.
+INLINE void tensor_send(char *to, const char *memory, int bytes, int out) {
+  const int first = walk_first(), lane = first / 16 * out;
+  int beyond = (int)((uint32_t)(uintptr_t)to & 15), head = min(-beyond & 15, bytes), cells = (bytes - head) & -16, last = head + cells;
+  const char *from = memory + beyond;
 #pragma unroll 1
-  for (int chunk = part.chunk; chunk < chunks; chunk += p->lanes) {
-    int first = chunk * per - off;
-    if (first >= p->columns) continue;
-    TensorTile row = tensor_row(p, t, part.row, apart);
-    char *from = walk_memory + p->y_place + tensor_slot(part.row) * p->y_pitch + chunk * 16;
-    char *to = (char *)p->y + (row.row * p->y_stride + row.column + first) * out;
-    const int64_t stride = tensor_stride(p, part.step, p->y_stride, out, apart);
-    const int rows = apart ? p->rows : (int)min((int64_t)p->rows, p->m - t.row);
+  for (int i = lane; i < head; i += (int)blockDim.x / 16 * out) move_one(to + i, from + i, out);
+#pragma unroll 1
+  for (int i = last + lane; i < bytes; i += (int)blockDim.x / 16 * out) move_one(to + i, from + i, out);
+  to += head, from += head;
 #pragma unroll 2
-    for (int r = part.row; r < rows; r += part.step) {
-      if (apart || rare) row = tensor_row(p, t, r, apart);
-      int begin = first < 0 ? -first * out : 0, end = (int)min((int64_t)per, p->n - row.column - first) * out;
-      if ((first < 0 && row.column) || (apart && row.row >= p->m)) end = 0;
-      if (rare) tensor_mend(p, from, row.row, row.column + first, begin, end, out, kind);
-      if (begin == 0 && end == 16) *(uint4 *)to = *(const uint4 *)from;
-      else tensor_partly(to, from, begin, end);
-      to += stride, from += tensor_on(r, part.step) * p->y_pitch;
-    }
-  }
+  for (int k = first; k < cells; k += blockDim.x) *(uint4 *)(to + k) = *(const uint4 *)(from + k);
 }
 
-// third: coefficients may have a third piece.
-INLINE void stencil_tensor(const StencilTensorParams *p, bool apart, bool third, int kind, int y_kind) {
-  __shared__ TensorPairs pairs;
-  const int out = y_kind == KIND_FP32 ? 4 : 2;
-  char *raw = walk_memory, *other = walk_memory + p->x_rows * p->x_pitch;
-  tensor_pairs(p, &pairs);
-  tensor_fetch(p, tensor_tile(p, blockIdx.x, apart), raw, apart);
+INLINE void stencil_tensor(const StencilWalkParams *p, int out, bool odd, bool apart, int kind) {
+  __shared__ uint32_t pairs[STENCIL_PIECES * TENSOR_BANDS];
+  StencilStage now = stencil_stage(p, 2, apart, blockIdx.x), later = now;
+  char *results = walk_memory + p->y_place, *mine = walk_memory + stage_place(p), *row = results + walk_row() * p->y_pitch, *y;
+  tensor_pairs(p, pairs);
+#pragma unroll 1
+  for (int i = 0; i < TENSOR_RING - 2; i++) {
+    stage_fetch(p, later, 2, mine + i * p->stage_bytes);
+    if (later.stages) stencil_next(p, 2, apart, &later);
+  }
   __syncthreads();
-  const TensorBands b[TENSOR_HELD] = {tensor_bands(p, &pairs, 0, apart), tensor_bands(p, &pairs, 1, apart)};
-  const TensorLane l = tensor_lane(p, out, apart);
+  const TensorBands b[TENSOR_HELD] = {tensor_bands(pairs, 0, p->group_bits), tensor_bands(pairs, 1, p->group_bits)};
+  const TensorLane l = tensor_lane(p, apart, out);
+  uint32_t g[2][4], h[2][4];
+  int slot = 0; // where the stage is
 #pragma unroll 1
-  for (uint32_t tile = blockIdx.x; tile < p->tiles; tile += gridDim.x) {
-    const TensorTile t = tensor_tile(p, tile, apart);
-    wait_for_fetches();
-    __syncthreads(); // and everybody has stored the results before
-    if (!p->aligned) {
-      tensor_aligned(p, t, raw, other, apart);
-      __syncthreads();
+  while (now.stages) {
+    copy_wait<TENSOR_RING - 3>();
+    stage_cut(now, mine + slot);
+    __syncthreads();
+    stage_fetch(p, later, 2, mine + stage_before(p, slot, 2, TENSOR_RING));
+    if (later.stages) stencil_next(p, 2, apart, &later);
+    uint32_t stage = tile_address(walk_memory) + slot;
+    tensor_columns(p, l, stage, odd, h);
+    if (now.stage == 0) y = tensor_result(p, apart ? now.mine : now.row + walk_row(), now.column, out);
+    if (now.stage || apart) {
+      uint32_t upper = apart ? stage : tile_address(walk_memory) + stage_before(p, slot, 1, TENSOR_RING) + 8 * p->x_pitch;
+      uint32_t lower = apart ? stage + 8 * p->x_pitch : stage;
+      bool rare = tensor_compute(p, l, b, pairs, upper, lower, g, h, results, out, odd, apart, kind);
+      bool there = apart ? now.mine < p->m : walk_row() < now.rows - (now.stage - 1) * WALK_ROWS;
+      if (__syncthreads_or(rare)) {
+        if (there) tensor_mend(p, apart, now.unit, now.stage, row, out, kind);
+        __syncthreads();
+      }
+      if (there) tensor_send(y, row, now.columns * out, out);
+      y += p->y_step;
     }
-    char *x = p->aligned ? raw : other, *next = p->aligned ? other : raw;
-    if (tile + gridDim.x < p->tiles) tensor_fetch(p, tensor_tile(p, tile + gridDim.x, apart), next, apart);
-    bool rare = false;
-#pragma unroll 1
-    for (int unit = (int)(threadIdx.x / 32); unit < p->units; unit += TENSOR_WARPS) {
-      int down = unit / p->across;
-      rare |= tensor_compute(p, l, b, &pairs, x, down * 16, (unit - down * p->across) * TENSOR_COLUMNS, apart, third, kind, y_kind);
-    }
-    rare = __syncthreads_or(rare);
-    tensor_out(p, t, rare, out, apart, kind);
-    if (p->aligned) other = raw, raw = next;
+#pragma unroll
+    for (int i = 0; i < 8 && !apart; i++) g[i / 4][i % 4] = h[i / 4][i % 4];
+    slot = stage_before(p, slot, TENSOR_RING - 1, TENSOR_RING);
+    stencil_next(p, 2, apart, &now);
   }
 }
 
-KERNEL __launch_bounds__(STENCIL_THREADS, 2) sol_stencil_2_tensor(const __grid_constant__ StencilTensorParams p) {
+KERNEL __launch_bounds__(STENCIL_THREADS, 2) sol_stencil_2_tensor(const __grid_constant__ StencilWalkParams p) {
   let_successor_start();
   wait_for_predecessor();
-  if (p.apart && p.x_kind == KIND_FP16) stencil_tensor(&p, true, false, KIND_FP16, p.y_kind);
-  else if (p.apart) stencil_tensor(&p, true, true, KIND_BF16, p.y_kind);
-  else if (p.x_kind == KIND_FP16 && p.y_kind == KIND_FP16) stencil_tensor(&p, false, false, KIND_FP16, KIND_FP16);
-  else if (p.x_kind == KIND_FP16) stencil_tensor(&p, false, false, KIND_FP16, p.y_kind);
-  else if (p.y_kind == KIND_BF16) stencil_tensor(&p, false, false, KIND_BF16, KIND_BF16);
-  else stencil_tensor(&p, false, true, KIND_BF16, p.y_kind);
+  const bool half = p.x_kind == KIND_FP16;
+  const int out = p.y_kind == KIND_FP32 ? 4 : 2;
+  if (half && p.row_mask) stencil_tensor(&p, out, true, true, KIND_FP16);
+  else if (half && p.odd) stencil_tensor(&p, out, true, false, KIND_FP16);
+  else if (half) stencil_tensor(&p, out, false, false, KIND_FP16);
+  else if (p.row_mask) stencil_tensor(&p, out, true, true, KIND_BF16);
+  else if (p.odd) stencil_tensor(&p, out, true, false, KIND_BF16);
+  else stencil_tensor(&p, out, false, false, KIND_BF16);
 }
 
 #endif

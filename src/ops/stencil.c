@@ -2,7 +2,6 @@
 #include "kernels/stencil/stencil.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -24,7 +23,7 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 };
 
 // The last two walk: fp32, and 2-byte elements by tensor cores. Shared memory: stages, and results of 4 bytes.
-enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 112 << 10 };
+enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 88 << 10 };
 enum { STRIP_SHARED = 100 << 10 };
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
 #define STENCIL(name, size, radius, rows, layout) (layout) == STENCIL_STRIP ? STRIP_SHARED : 0,
@@ -101,7 +100,7 @@ static float coefficient(const SolStencil *a, int d) {
 
 // The coefficients as sums of pieces of x's type. An error of 2^-17 is far below the rounding of a result of 2 bytes; fp16, whose
 // exponents are few, holds coefficients relative to the largest. false: they cannot be split so.
-static bool split_coefficients(const SolStencil *a, StencilTensorParams *p) {
+static bool split_coefficients(const SolStencil *a, StencilWalkParams *p) {
   bool half = a->dtype == SOL_FP16;
   double allowed = ldexp(1, ops_size(out_of(a)) == 2 ? -17 : -21);
   float largest = 0;
@@ -199,51 +198,18 @@ static void plan_strip(const SolStencil *a, StencilStripParams *p, int each, Ops
   l->grid[0] = (uint32_t)(p->strips * ops_ceil_div(a->m, p->rows * STRIP_WARPS));
 }
 
-// Tiles of up to 224 columns, so that a warp's lanes have all chunks of a row with those around it. 8 of them are computed twice where y's rows are not
-// whole 16 bytes: those of the last 16 bytes that begin in the tile.
-static void plan_columns(const SolStencil *a, StencilTensorParams *p, int out) {
-  enum { MOST = 7 * TENSOR_COLUMNS };
-  int64_t twice = ops_align(a->y, p->y_stride * out, a->m) == 16 && a->n % 8 == 0 ? 0 : 8;
-  int64_t columns = ops_ceil_div(a->n, ops_ceil_div(a->n, MOST - twice));
-  p->columns = (int32_t)(ops_ceil_div(columns, 8) * 8);
-  p->across = (int32_t)ops_ceil_div(p->columns + twice, TENSOR_COLUMNS);
-  p->chunks = p->across * TENSOR_COLUMNS / 8 + 2;
-  p->lanes = p->chunks < 8 ? 8 : p->chunks < 16 ? 16 : 32;
-  p->aligned = a->n % 8 == 0 && ops_align(a->x, p->x_stride * 2, a->m) == 16;
-  // An odd number of 16 bytes from row to row: eight rows lie in different banks.
-  p->x_pitch = (p->chunks + 1) * 16;
-  p->y_pitch = p->across * TENSOR_COLUMNS * out + 16;
-}
-
-// Rows of a tile: the fewest for all blocks together, with those around tiles.
-static void plan_rows(const SolContext *ctx, const SolStencil *a, StencilTensorParams *p, int64_t blocks, int64_t most) {
-  int64_t least = INT64_MAX, strips = ops_ceil_div(a->n, p->columns);
-  for (int64_t rows = 16; rows <= most; rows += 16) {
-    int64_t tiles = p->apart ? ops_ceil_div(strips, rows >> p->group_bits) : strips * ops_ceil_div(a->m, rows);
-    int64_t cost = ops_ceil_div(tiles, blocks * ctx->sms) * (rows + (p->apart ? 0 : 2 * a->radius) + 8);
-    if (cost <= least) least = cost, p->rows = (int32_t)rows, p->tiles = (uint32_t)tiles;
-  }
-  p->strips = (uint32_t)(p->apart ? p->tiles : strips);
-  p->units = p->across * p->rows / 16;
-  p->x_rows = p->rows + (p->apart ? 0 : 2 * TENSOR_HALO);
-}
-
-static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilTensorParams *p, OpsLaunch *l) {
-  enum { BLOCKS = 2, UNITS = 28 }; // on an SM; of a tile
-  int out = ops_size(out_of(a));
+// Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
+static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
+  int size = ops_size(a->dtype), out = ops_size(out_of(a)), step = 2 * TENSOR_COLUMNS;
   if (!split_coefficients(a, p)) return false;
-  p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * 2;
-  p->group_bits = a->m <= 2 ? 1 : a->m <= 4 ? 2 : a->m <= 8 ? 3 : 4;
-  p->apart = p->group_bits < 4;
-  plan_columns(a, p, out);
-  const char *units = getenv("SOL_UNITS");
-  int64_t most = ops_ceil_div(units ? atoi(units) : UNITS, p->across) * 16;
-  if (!p->apart) most = cpu_min(most, ops_ceil_div(a->m, 16) * 16);
-  plan_rows(ctx, a, p, BLOCKS, most);
-  p->y_place = 2 * p->x_rows * p->x_pitch;
-  l->shared = (uint32_t)(p->y_place + p->rows * p->y_pitch);
-  l->grid[0] = (uint32_t)cpu_min(p->tiles, BLOCKS * ctx->sms);
-  if (getenv("SOL_SHOW")) fprintf(stderr, "rows %d columns %d across %d tiles %u shared %u\n", p->rows, p->columns, p->across, p->tiles, l->shared);
+  p->group_bits = 4;
+  if (a->m <= WALK_ROWS / 2) {
+    p->group_bits = a->m <= 2 ? 1 : a->m <= 4 ? 2 : 3;
+    p->row_mask = (1 << p->group_bits) - 1;
+  }
+  p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
+  p->odd = ops_align(a->x, p->x_stride * size, a->m) < 4;
+  plan_walk(ctx, a, p, STENCIL_THREADS / 32 * step, step, 32, TENSOR_RING, out, l);
   return true;
 }
 
@@ -279,24 +245,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                          .radius = a->radius,
                          .centre = a->centre};
   memcpy(t.side, a->side, sizeof t.side);
-  StencilTensorParams u = {.y = a->y,
-                           .x = a->x,
-                           .m = a->m,
-                           .n = a->n,
-                           .y_stride = p.y_stride,
-                           .x_stride = p.x_stride,
-                           .x_kind = p.x_kind,
-                           .y_kind = p.y_kind,
-                           .radius = a->radius,
-                           .centre = a->centre};
-  memcpy(u.side, a->side, sizeof u.side);
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
-  OpsLaunch tensor = {.kernel = KERNEL_TENSOR, .block = STENCIL_THREADS, .early = true, .params = &u, .bytes = sizeof u};
-  const char *from = getenv("SOL_FROM");
-  if (!flat && size == 2 && a->radius >= (from ? atoi(from) : 3) && plan_tensor(ctx, a, &u, &tensor) && ops_has_kernel(ctx, &ops_stencil, KERNEL_TENSOR))
-    return ops_launch(ctx, &ops_stencil, &tensor, stream);
   int strips = flat || narrow || wide ? -1 : pick_strip(a);
   if (strips >= 0 && ops_has_kernel(ctx, &ops_stencil, strips)) {
     StencilStripParams s = {.y = a->y,
@@ -313,8 +264,14 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     plan_strip(a, &s, variants[strips].rows, &strip);
     return ops_launch(ctx, &ops_stencil, &strip, stream);
   }
-  OpsLaunch walk = {.kernel = KERNEL_WALK, .block = STENCIL_THREADS, .early = true, .params = &t, .bytes = sizeof t};
-  bool walks = size == 4 && wide && a->radius > 4 && plan_fp32(ctx, a, &t, &walk);
+  // Small radii are faster without: fewer instructions there.
+  OpsLaunch walk = {.kernel = size == 2 ? KERNEL_TENSOR : KERNEL_WALK,
+                    .block = STENCIL_THREADS,
+                    .early = true,
+                    .params = &t,
+                    .bytes = sizeof t};
+  bool walks = !flat && (size == 2 ? a->radius > (wide ? 4 : 2) && plan_tensor(ctx, a, &t, &walk)
+                                   : wide && a->radius > 4 && plan_fp32(ctx, a, &t, &walk));
   if (walks && ops_has_kernel(ctx, &ops_stencil, walk.kernel))
     return ops_launch(ctx, &ops_stencil, &walk, stream);
   // A vector of four elements is too few for the many loads of a large radius.

@@ -263,7 +263,7 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
   // Short rows of x lie in shared memory as they are, unless gaps are so large that memory reads less without them.
   enum { SMALL_GAP = 64 };
-  bool image = tiles[kernel].kind == FEW_COLUMNS && p->x_stride - thin * size <= SMALL_GAP &&
+  bool image = tiles[kernel].kind == FEW_COLUMNS && p->x_stride - thin * size <= (getenv("SOL_GAP") ? atoi(getenv("SOL_GAP")) : SMALL_GAP) &&
                p->x_stride / size <= NARROW_THIN;
   if (image) thin = p->x_stride / size;
   // Of a row's share of shared memory up to 48 bytes are around its part, a sector before it, and `size` before the next (transpose_narrow.cuh).
