@@ -1,7 +1,5 @@
 // y[b][j][i] = x[b][i][j]
 #include "kernels/transpose/transpose.h"
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "ops/cpu.h"
 
@@ -170,9 +168,8 @@ static bool is_gathered(const SolTranspose *a) {
 
 // Instead of FEW_ROWS and FEW_COLUMNS: so few elements that a launch and the way to memory take most of the time. Measured on an H200.
 static bool is_small(const SolTranspose *a) {
-  enum { MOST = 1 << 20 };
-  const char *most = getenv("SOL_SINGLE");
-  return (double)a->m * (double)a->n * (double)a->batch <= (most ? atoi(most) : MOST);
+  enum { MOST = 1 << 16 };
+  return (double)a->m * (double)a->n * (double)a->batch <= MOST;
 }
 
 static int pick_tile(const SolTranspose *a);
@@ -188,7 +185,8 @@ static int pick(const SolTranspose *a) {
   bool small = tiles[kernel].tall * tiles[kernel].wide * size_of(a) < SMALL;
   double worth = large && (small || tiles[kernel].kind == PLAIN) ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
-  if (is_small(a) && (is_narrow(a, FEW_ROWS) || is_narrow(a, FEW_COLUMNS))) return find_kind(size_of(a), SINGLE);
+  if (is_small(a) && (is_narrow(a, FEW_ROWS) || is_narrow(a, FEW_COLUMNS)))
+    return find_kind(size_of(a), SINGLE);
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
   if (a->n < a->m && is_narrow(a, FEW_COLUMNS))
     return find_kind(size_of(a), is_gathered(a) ? GATHER : FEW_COLUMNS);
@@ -263,7 +261,7 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
   // Short rows of x lie in shared memory as they are, unless gaps are so large that memory reads less without them.
   enum { SMALL_GAP = 64 };
-  bool image = tiles[kernel].kind == FEW_COLUMNS && p->x_stride - thin * size <= (getenv("SOL_GAP") ? atoi(getenv("SOL_GAP")) : SMALL_GAP) &&
+  bool image = tiles[kernel].kind == FEW_COLUMNS && p->x_stride - thin * size <= SMALL_GAP &&
                p->x_stride / size <= NARROW_THIN;
   if (image) thin = p->x_stride / size;
   // Of a row's share of shared memory up to 48 bytes are around its part, a sector before it, and `size` before the next (transpose_narrow.cuh).
@@ -299,7 +297,8 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
 static SolStatus launch_single(SolContext *ctx, const SolTranspose *a, int kernel, const TransposeParams *p,
                                SolStream stream) {
   enum { BLOCKS = 8 }; // that an SM holds
-  OpsLaunch l = {.kernel = kernel, .block = tiles[kernel].threads, .early = true, .params = p, .bytes = sizeof *p};
+  OpsLaunch l = {
+      .kernel = kernel, .block = tiles[kernel].threads, .early = true, .params = p, .bytes = sizeof *p};
   l.grid[0] = (uint32_t)cpu_min(ops_ceil_div(a->m * a->n * a->batch, l.block), BLOCKS * (int64_t)ctx->sms);
   return ops_launch(ctx, &ops_transpose, &l, stream);
 }
