@@ -14,6 +14,7 @@
 #define TILE_DIRECT(size, tall, wide) (void)0
 #define TILE_FEW_ROWS(size, tall, wide) (void)0
 #define TILE_FEW_COLUMNS(size, tall, wide) (void)0
+#define TILE_SINGLE(size, tall, wide) (void)0
 #define TILE_GATHER(size, tall, wide) (void)0
 #define BODY_WIDE(shape)              transpose_wide(shape, &p, tile)
 #define BODY_SHIFT(shape)             transpose_shift(shape, &p, tile)
@@ -23,6 +24,7 @@
 #define BODY_DIRECT(shape)            transpose_direct(shape, &p)
 #define BODY_FEW_ROWS(shape)          transpose_narrow(shape.size, true, &p)
 #define BODY_FEW_COLUMNS(shape)       transpose_narrow(shape.size, false, &p)
+#define BODY_SINGLE(shape)            transpose_single(shape.size, &p)
 #define BODY_GATHER(shape)            transpose_gather(shape.size, shape.tall, &p)
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
   KERNEL __launch_bounds__(TRANSPOSE_THREADS_##kind(size, tall, wide, rows),                                 \

@@ -13,6 +13,7 @@
 #define TRANSPOSE_THREADS_DIRECT(size, tall, wide, rows) ((wide) / ((size) < 4 ? 4 / (size) : 1))
 #define TRANSPOSE_THREADS_FEW_ROWS(size, tall, wide, rows)    256
 #define TRANSPOSE_THREADS_FEW_COLUMNS(size, tall, wide, rows) 256
+#define TRANSPOSE_THREADS_SINGLE(size, tall, wide, rows)      256
 #define TRANSPOSE_THREADS_GATHER(size, tall, wide, rows)      TRANSPOSE_GATHER_THREADS
 enum { TRANSPOSE_GATHER_THREADS = 256, TRANSPOSE_CHUNKS = 16 }; // chunks of a row that a tile loads
 

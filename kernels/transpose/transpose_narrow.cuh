@@ -5,9 +5,9 @@
 // Both are accessed in 16-byte chunks that are aligned to memory, wherever the rows start. Few rows: shared memory holds the long
 // rows, each as far from a 16-byte boundary as it is in memory, and chunks of the packed range are put together from single elements.
 // Neighbouring lanes have neighbouring chunks of that, so they access rows a chunk's elements apart: after as many rows 16 bytes are left
-// free, for other banks. Few columns: shared memory holds the packed range as it is, and chunks of the long rows are put together; what a
-// block stores of a long row starts and ends with a sector. Short rows with gaps between them are accessed by single elements,
-// neighbouring lanes on neighbouring elements of a row; shared memory then holds the long rows.
+// free, for other banks. Few columns: shared memory holds the short rows as they are, with small gaps that may be between them, and chunks of the long rows
+// are put together; what a block stores of a long row starts and ends with a sector. Other short rows with gaps between them are accessed by single
+// elements, neighbouring lanes on neighbouring elements of a row; shared memory then holds the long rows.
 #ifndef SOL_KERNELS_TRANSPOSE_NARROW_CUH
 #define SOL_KERNELS_TRANSPOSE_NARROW_CUH
 
@@ -146,7 +146,7 @@ INLINE void narrow_loose(int size, bool in, char *first, int64_t apart, NarrowRo
   }
 }
 
-// Short rows without gaps, as they are, to shared memory: asynchronous copies of a range.
+// Short rows as they are, with what is between them, to shared memory: asynchronous copies of a range.
 INLINE void narrow_image_in(int size, NarrowRange range, char *tile) {
   for (int chunk = threadIdx.x; chunk < narrow_chunks(range); chunk += blockDim.x) {
     const char *at = range.at - range.off + chunk * 16;
@@ -156,29 +156,33 @@ INLINE void narrow_image_in(int size, NarrowRange range, char *tile) {
   wait_for_fetches();
 }
 
-// The long rows from there, 16 bytes put together from single elements. A warp has 8 chunks of each of 4 rows: where `thin` is odd, their elements lie in
-// different banks. image: the first short row.
-INLINE void narrow_image_out(int size, NarrowRows rows, const char *image) {
-  const int per = 16 / size, lane = threadIdx.x % 32, step = rows.thin * size;
-  uint32_t along = max((rows.bytes / 16 + 2 + 7) / 8, 2), over = ~0u / along + 1, turns = along * ((rows.thin + 3) / 4); // as in narrow_turn
+// How many neighbouring chunks of a long row a warp has, and as many long rows as lanes are left: chunks read elements that are 4 short rows' elements of
+// words apart, which are 8 banks where that number is odd. At least a sector.
+INLINE int narrow_image_chunks(int elements) { return elements & 1 ? 8 : elements & 2 ? 4 : 2; }
+
+// The long rows from there, 16 bytes put together from single elements. image: the first short row; they are `apart` bytes from each other.
+INLINE void narrow_image_out(int size, NarrowRows rows, const char *image, int apart) {
+  const int per = 16 / size, lane = threadIdx.x % 32, chunks = narrow_image_chunks(apart / size), columns = 32 / chunks;
+  // As in narrow_turn.
+  uint32_t along = max((rows.bytes / 16 + 2 + chunks - 1) / chunks, 2), over = ~0u / along + 1, turns = along * ((rows.thin + columns - 1) / columns);
 #pragma unroll 1
   for (uint32_t turn = threadIdx.x / 32; turn < turns; turn += blockDim.x / 32) {
     uint32_t group = __umulhi(turn, over);
-    int k = (int)group * 4 + lane / 8, chunk = (int)(turn - group * along) * 8 + lane % 8;
+    int k = (int)group * columns + lane / chunks, chunk = (int)(turn - group * along) * chunks + lane % chunks;
     if (k >= rows.thin) continue;
     char *row = rows.at + k * rows.stride;
     NarrowRange kept = narrow_kept(narrow_range(row, rows.bytes), rows.before == 0, rows.after == 0);
     char *to = kept.at - kept.off + chunk * 16;
-    const char *from = image + (int)(to - row) * rows.thin + k * size;
+    const char *from = image + (int)(to - row) / size * apart + k * size;
     if (to >= kept.at && to + 16 <= kept.at + kept.bytes) {
       Vec v;
 #pragma unroll
-      for (int i = 0; i < per; i++) move_one(v.b + i * size, from + i * step, size);
+      for (int i = 0; i < per; i++) move_one(v.b + i * size, from + i * apart, size);
       *(uint4 *)to = v.v;
     } else {
 #pragma unroll 1
       for (int i = 0; i < per; i++)
-        if (to + i * size >= kept.at && to + i * size < kept.at + kept.bytes) move_one(to + i * size, from + i * step, size);
+        if (to + i * size >= kept.at && to + i * size < kept.at + kept.bytes) move_one(to + i * size, from + i * apart, size);
     }
   }
 }
@@ -219,12 +223,35 @@ INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) 
     return;
   }
   narrow_ahead(size, p, x);
-  NarrowRange range = narrow_range(x, span * thin * size);
-  if (packed) narrow_image_in(size, range, tile);
+  bool image = pitch == 0;
+  NarrowRange range = narrow_range(x, (span - 1) * apart + thin * size);
+  if (image) narrow_image_in(size, range, tile);
   else narrow_loose(size, true, x, apart, rows, tile, pitch);
   __syncthreads();
-  if (packed) narrow_image_out(size, rows, tile + range.off);
+  if (image) narrow_image_out(size, rows, tile + range.off, (int)apart);
   else narrow_rows_out(size, rows, tile, pitch);
+}
+
+// A small tensor, one element after another of y: few bytes, for which neither shared memory nor 16-byte accesses are worth a barrier. Of several
+// elements of a thread all are loaded before the first is stored.
+INLINE void transpose_single(int size, const TransposeParams *p) {
+  enum { BATCH = 4 };
+  let_successor_start();
+  const uint32_t m = (uint32_t)p->m, n = (uint32_t)p->n, all = m * n * p->batches, step = gridDim.x * blockDim.x;
+  wait_for_predecessor();
+  for (uint32_t e = blockIdx.x * blockDim.x + threadIdx.x; e < all; e += BATCH * step) {
+    uint64_t v[BATCH];
+    char *to[BATCH];
+#pragma unroll
+    for (uint32_t k = 0; k < BATCH; k++) {
+      uint32_t at = e + k * step, row = at / m, i = at - row * m, batch = row / n, j = row - batch * n;
+      if (at < all) v[k] = load_bits((const char *)p->x + batch * p->x_batch + i * p->x_stride + j * size, size);
+      to[k] = (char *)p->y + batch * p->y_batch + j * p->y_stride + i * size;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < BATCH; k++)
+      if (e + k * step < all) store_bits(to[k], v[k], size);
+  }
 }
 
 #endif

@@ -10,6 +10,7 @@ typedef enum Kind {
   DIRECT,
   FEW_ROWS,
   FEW_COLUMNS,
+  SINGLE,
   GATHER,
   SHIFT,
   CHUNKS
@@ -27,6 +28,7 @@ typedef struct Tile {
 #define KEPT_DIRECT(size, tall)      (tall)
 #define KEPT_FEW_ROWS(size, tall)    (tall)
 #define KEPT_FEW_COLUMNS(size, tall) (tall)
+#define KEPT_SINGLE(size, tall)      (tall)
 #define KEPT_GATHER                  KEPT_ODD
 #define KEPT_SHIFT                   KEPT_ODD
 #define KEPT_CHUNKS(size, tall)      (tall)
@@ -164,6 +166,12 @@ static bool is_gathered(const SolTranspose *a) {
          (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
 }
 
+// Instead of FEW_ROWS and FEW_COLUMNS: so few elements that a launch and the way to memory take most of the time. Measured on an H200.
+static bool is_small(const SolTranspose *a) {
+  enum { MOST = 1 << 16 };
+  return (double)a->m * (double)a->n * (double)a->batch <= MOST;
+}
+
 static int pick_tile(const SolTranspose *a);
 static int by_vectors(const SolTranspose *a, int kernel);
 
@@ -177,6 +185,8 @@ static int pick(const SolTranspose *a) {
   bool small = tiles[kernel].tall * tiles[kernel].wide * size_of(a) < SMALL;
   double worth = large && (small || tiles[kernel].kind == PLAIN) ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
+  if (is_small(a) && (is_narrow(a, FEW_ROWS) || is_narrow(a, FEW_COLUMNS)))
+    return find_kind(size_of(a), SINGLE);
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
   if (a->n < a->m && is_narrow(a, FEW_COLUMNS))
     return find_kind(size_of(a), is_gathered(a) ? GATHER : FEW_COLUMNS);
@@ -249,6 +259,11 @@ static int64_t narrow_share(const SolContext *ctx, int64_t units, int64_t most, 
 static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p,
                                SolStream stream) {
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
+  // Short rows of x lie in shared memory as they are, unless gaps are so large that memory reads less without them.
+  enum { SMALL_GAP = 64 };
+  bool image = tiles[kernel].kind == FEW_COLUMNS && p->x_stride - thin * size <= SMALL_GAP &&
+               p->x_stride / size <= NARROW_THIN;
+  if (image) thin = p->x_stride / size;
   // Of a row's share of shared memory up to 48 bytes are around its part, a sector before it, and `size` before the next (transpose_narrow.cuh).
   int64_t more = tiles[kernel].kind == FEW_COLUMNS ? 32 : 0;
   int64_t bytes = (NARROW_SHARED / thin - size - 48 - more) / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
@@ -271,10 +286,20 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
                  .early = true,
                  .params = p,
                  .bytes = sizeof *p};
+  if (image) p->pitch = 0;
   if (bytes < most && l.shared < NARROW_LEAST)
     l.shared = NARROW_LEAST; // no more blocks in an SM than were counted
   l.grid[0] = (uint32_t)ops_ceil_div(wide, p->span);
   l.grid[1] = (uint32_t)a->batch;
+  return ops_launch(ctx, &ops_transpose, &l, stream);
+}
+
+static SolStatus launch_single(SolContext *ctx, const SolTranspose *a, int kernel, const TransposeParams *p,
+                               SolStream stream) {
+  enum { BLOCKS = 8 }; // that an SM holds
+  OpsLaunch l = {
+      .kernel = kernel, .block = tiles[kernel].threads, .early = true, .params = p, .bytes = sizeof *p};
+  l.grid[0] = (uint32_t)cpu_min(ops_ceil_div(a->m * a->n * a->batch, l.block), BLOCKS * (int64_t)ctx->sms);
   return ops_launch(ctx, &ops_transpose, &l, stream);
 }
 
@@ -304,6 +329,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                        .batches = (uint32_t)a.batch,
                        .tiles_n = (uint32_t)across};
   if (t->kind == FEW_ROWS || t->kind == FEW_COLUMNS) return launch_narrow(ctx, &a, kernel, &p, stream);
+  if (t->kind == SINGLE) return launch_single(ctx, &a, kernel, &p, stream);
   OpsLaunch l = {.kernel = kernel, .block = t->threads, .early = true, .params = &p, .bytes = sizeof p};
   if (t->kind == GATHER) {
     int64_t rows = t->tall + TRANSPOSE_SLACK(t->size);
