@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
 #include "ops/cpu.h"
+#include <stdlib.h>
 
 const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 #define EMBEDDING(name, ...) #name,
@@ -212,10 +213,12 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
   }
   if (unit < 16 && is_flow(r, p->n)) return pick_flow(ctx, r, unit, p);
-  if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
+  const char *probe = getenv("SOL_PROBE_SHIFT");
+  bool shifts = probe && unit == 2 && p->n >= 512;
+  if (!shifts && words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
-  if (words && p->n >= LONG && !(unit == 2 && r->rows * p->n <= FEW)) {
+  if (!shifts && words && p->n >= LONG && !(unit == 2 && r->rows * p->n <= FEW)) {
     bool twice = unit >= 4 && is_near(r);
     int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
     set_lines(p->n, lines, p);
