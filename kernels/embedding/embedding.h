@@ -7,6 +7,7 @@
 
 enum {
   EMBEDDING_THREADS = 128, // of a block
+  EMBEDDING_MOST = 320,    // the same where rows are joined: at most
   EMBEDDING_PIECES = 4,    // a thread, where elements are converted
   EMBEDDING_LINES = 8,     // lines of 128 bytes a warp, where a thread moves words; twice as many of a table in L2
   FLOW_TURNS = 4,          // of a block's threads, at most, where y is one sequence of words
@@ -35,7 +36,9 @@ typedef struct EmbeddingParams {
   int32_t words, warp_rows;   // ROWS: the number in embedding_rows.def, and the rows of a warp, 32 at most
   int32_t turns;              // FLOW: of a block's threads
   uint32_t over;              // FLOW: 2^32 / per_row, rounded up
-  int32_t staged, pitch;      // STAGED: rows of a block in shared memory, and the bytes from one to the next
+  int32_t joined, units;      // JOINED: rows that are joined, and their chunks
+  int32_t threads;            // JOINED: of a block, the launcher's
+  int32_t staged, pitch;      // STAGED, JOINED: rows of a block in shared memory, and the bytes from one to the next
 } EmbeddingParams;
 
 #endif

@@ -353,6 +353,13 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
     call(in, out, neighbours, KIND_BF16, KIND_BF16, KIND_BF16, p);                                           \
   else if (in == 2 && out == 2 && alike) call(in, out, neighbours, KIND_FP16, KIND_FP16, KIND_FP16, p);      \
   else call(in, out, neighbours, kind_of(in, p.x_kind), in == 4 ? KIND_FP32 : p.weight_kind, kind_of(out, p.y_kind), p);
+#define ROPE_BY_WEIGHT(call, in, out)                                                                        \
+  int kind = kind_of(in, p.x_kind), y_kind = kind_of(out, p.y_kind);                                         \
+  bool alike = in == 2 && out == 2 && p.x_kind == p.weight_kind && p.x_kind == p.y_kind;                     \
+  if (in == 4 || p.weight_kind == KIND_FP32) call(in, out, 4, kind, KIND_FP32, y_kind, p);                   \
+  else if (alike && kind == KIND_BF16) call(in, out, 2, KIND_BF16, KIND_BF16, KIND_BF16, p);                 \
+  else if (alike) call(in, out, 2, KIND_FP16, KIND_FP16, KIND_FP16, p);                                      \
+  else call(in, out, 2, kind, p.weight_kind, y_kind, p);
 #define ROPE_KERNEL(name, call, in, out, neighbours, blocks)                                                 \
   KERNEL __launch_bounds__(ROPE_THREADS, blocks) sol_rope_##name##in##_##out(const __grid_constant__ RopeParams p) { \
     ROPE_BY_KIND(call, in, out, neighbours)                                                                  \
@@ -360,11 +367,13 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
 #define ROPE(in, out)                                                                                        \
   ROPE_KERNEL(, rope_chunks, in, out, 0, 12)                                                                 \
   ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)                                                      \
-  ROPE_KERNEL(loose_, rope_loose, in, out, 1, 9)
+  KERNEL __launch_bounds__(ROPE_THREADS, 9) sol_rope_loose_##in##_##out(const __grid_constant__ RopeParams p) { \
+    ROPE_BY_WEIGHT(rope_loose, in, out)                                                                      \
+  }
 #include "rope.def"
 
-KERNEL __launch_bounds__(ROPE_WINDOW_THREADS, 4) sol_rope_windows_2_2(const __grid_constant__ RopeParams p) {
-  ROPE_BY_KIND(rope_windows, 2, 2, 0)
+KERNEL __launch_bounds__(ROPE_WINDOW_THREADS, 3) sol_rope_windows_2_2(const __grid_constant__ RopeParams p) {
+  ROPE_BY_WEIGHT(rope_windows, 2, 2)
 }
 
 #define ROPE_WORDS(in, out)                                                                                  \

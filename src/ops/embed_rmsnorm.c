@@ -4,20 +4,23 @@
 #include "ops/norm.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-// Of each type: rows that start anywhere, longer ones, rows of a few elements.
+// Of each type: rows that start anywhere, longer ones, rows of a few elements, joined rows.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
   EMBED_LONG,
   EMBED_TINY,
-  EMBED_PER_TYPE = 3,
+  EMBED_JOINED,
+  EMBED_PER_TYPE = 4,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
 #define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
-  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
+  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",   \
+      "sol_embed_rmsnorm_" #T "_joined",
     EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
@@ -118,6 +121,36 @@ static bool set_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParam
   return false;
 }
 
+// Threads of a block of which most have something to do where each has one of `units` chunks, or one of each so many threads.
+static int64_t joined_threads(int64_t units) {
+  enum { LEAST = 96 };
+  int64_t best = LEAST, used = 0; // used: of a thousand
+  for (int64_t threads = LEAST; threads <= EMBED_JOINED_THREADS; threads += 32) {
+    int64_t busy = units <= threads ? threads / units * units * 1000 / threads
+                                    : units * 1000 / (ops_ceil_div(units, threads) * threads);
+    if (busy > used) used = busy, best = threads;
+  }
+  return best;
+}
+
+// Rows side by side, staged in shared memory; written by chunks that joined rows are whole numbers of. The lanes that sum a row depend on its length alone.
+static void set_joined(const SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParams *p, OpsLaunch *l) {
+  enum { EACH = 128, SHARED = 44 << 10 }; // bytes of rows for a thread of a block; of shared memory
+  int64_t size = ops_size(a->dtype), bytes = a->n * size, bits = bytes | 16, joined = 16 / (bits & -bits);
+  int64_t pitch = (bytes + 45) / 16 * 16; // up to 15 bytes before a row, up to 15 of the next one after it
+  p->joined = (int32_t)joined;
+  p->units = (int32_t)(bytes * joined / 16);
+  p->pitch = (int32_t)pitch;
+  p->lanes = bytes <= 512 ? 4 : bytes <= 1024 ? 8 : 32;
+  l->block = (uint32_t)joined_threads(p->units);
+  int64_t most = cpu_min(l->block * EACH, SHARED) / (pitch + 16),
+          few = ops_ceil_div(a->m, 4 * (int64_t)ctx->sms), rows = cpu_min(most, few);
+  p->staged = (int32_t)(rows < joined ? joined : rows / joined * joined);
+  l->shared = (uint32_t)(p->staged * (pitch + 16) + 32);
+  l->kernel = EMBED_JOINED;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->staged), 1);
+}
+
 // All on 16 bytes: norm.c has kernels for whole chunks, if rows are more than a few of them.
 static bool is_aligned(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm) {
   int64_t bytes = a->n * ops_size(a->dtype), few = 3 * 16;
@@ -134,13 +167,19 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
   bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
   // Dense rows that are shorter, and longer ones of fp32, are faster with norm.c's kernels (measured).
   enum { SHORT = 64, LONG_FP32 = 1024 };
-  if (norm->out != a->dtype || is_aligned(a, p, norm) || (size == 4 && bytes > LONG_FP32)) return false;
+  if (norm->out != a->dtype || is_aligned(a, p, norm)) return false;
+  enum { FEWEST = 32, MOST = 4096 }; // elements, bytes of rows that are joined
+  bool on_chunks = dense && ops_align(a->y, 0, 1) == 16 && ops_align(a->embedded, 0, 1) == 16;
+  bool join = on_chunks && bytes >= SHORT && a->n >= FEWEST && bytes <= MOST && !getenv("SOL_PROBE_OLD");
+  if (!join && size == 4 && bytes > LONG_FP32) return false;
   l->block = EMBED_THREADS;
   int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
   if (bytes <= TINY_BYTES && dense) {
     l->kernel = EMBED_TINY;
     l->shared = (uint32_t)(96 + 2 * TINY_ROWS * bytes);
     ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, TINY_ROWS), 1);
+  } else if (join) {
+    set_joined(ctx, a, p, l);
   } else {
     if (dense && bytes < SHORT) return false;
     if (!set_rows(ctx, a, p, l)) return false;

@@ -2,7 +2,7 @@
 #include "ops/embedding.h"
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
-#include "ops/cpu.h"
+#include "ops/joined.h"
 #include <stdlib.h>
 
 const char *const embedding_kernels[EMBEDDING_KERNELS] = {
@@ -75,6 +75,7 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_FLAT(unit, each)             {0, 0, each, 1},
 #define UNIT_SHORT(size, each)            {0, 0, each, 4 / (size)},
 #define UNIT_FLOW(in, out, convert, each) {0, 0, each, (out) == 8 ? 1 : 4 / (out)},
+#define UNIT_JOINED(...)                  {0, 0, 0, 0},
 #define UNIT_STAGED(...)                  {0, 0, 0, 0},
 #define UNIT_WORDS(...)                   {0, 0, 0, 0},
 #define UNIT_ROWS(...)                    {0, 0, 0, 0},
@@ -111,6 +112,21 @@ static void set_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t un
   p->pitch =
       (int32_t)((bytes + 45) / 16 * 16); // up to 15 bytes before a row, up to 15 of the next one after it
   p->staged = (int32_t)cpu_min(few, cpu_min(BYTES / bytes, SHARED / (p->pitch + 8)));
+}
+
+// Dense rows of y, of 2-byte elements, that starts at 16 bytes.
+static bool is_joined(const EmbeddingRows *r) {
+  return ops_size(r->out_dtype) == 2 && r->n * 2 >= 32 && ops_align(r->y, 0, 1) == 16;
+}
+static void set_joined(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
+  enum { NEAR = 4 << 20 };
+  int64_t in = ops_size(r->dtype), bytes = r->n * in;
+  p->pitch = (int32_t)((bytes + 15 + 16 * (in / 2) + 14) / 16 * 16); // up to 15 bytes before a row, and what is read behind it
+  Joined j = joined_shape(ctx, r->m, r->n * 2, p->pitch + 12, EMBEDDING_MOST);
+  p->joined = j.rows, p->units = j.units, p->staged = j.staged;
+  p->threads = (int32_t)j.threads;
+  p->per_row = (uint64_t)r->n;
+  p->near = r->rows * bytes <= NEAR;
 }
 
 // Rows of y of up to so many words, by some lanes each, the first of which starts at a sector's boundary or, where there are fewer than a sector
@@ -182,6 +198,11 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
 // is far from L1, whole vectors are staged.
 static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
   enum { NEAR = 8 << 20 }; // bytes of a table
+  const char *probe = getenv("SOL_PROBE_JOIN");
+  if (probe && unit <= (probe[0] == '2' ? 8 : 2) && ops_size(r->dtype) == 2 && is_joined(r)) {
+    set_joined(ctx, r, p);
+    return EMBEDDING_sol_embedding_joined_2;
+  }
   if (unit == 1 || (unit == 2 && r->rows * p->n > NEAR)) {
     set_staged(ctx, r, unit, p);
     return unit == 2 ? EMBEDDING_sol_embedding_staged_2 : EMBEDDING_sol_embedding_staged_1;
@@ -256,6 +277,10 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
            : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
                       : EMBEDDING_sol_embedding_tiny_2_to_2;
   }
+  if (is_flow(r, r->n * wide) && getenv("SOL_PROBE_JOIN") && is_joined(r)) {
+    set_joined(ctx, r, p);
+    return size == 4 ? EMBEDDING_sol_embedding_joined_4_to_2 : EMBEDDING_sol_embedding_joined_2_to_2;
+  }
   if (is_flow(r, r->n * wide)) {
     set_flow(ctx, r, r->n, out, p);
     return size == 4  ? EMBEDDING_sol_embedding_flow_4_to_2
@@ -322,7 +347,8 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   ops_grid(l.grid, threads, l.block);
   if (p.staged) {
     ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.staged), 1);
-    l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
+    l.shared = (uint32_t)(p.staged * (p.pitch + 12) + 48);
+    if (p.joined) l.block = (uint32_t)p.threads;
   }
   if (p.warp_rows) ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.warp_rows) * 32, l.block);
   if (p.tiny) {
