@@ -1,10 +1,10 @@
 // y[i] = rmsnorm(table[ids[i]]) * (weight + weight_offset)
 #include "kernels/embed_rmsnorm/embed_rows.h"
 #include "ops/embedding.h"
+#include "ops/joined.h"
 #include "ops/norm.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 // Of each type: rows that start anywhere, longer ones, rows of a few elements, joined rows.
 enum {
@@ -121,42 +121,34 @@ static bool set_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParam
   return false;
 }
 
-// Threads of a block of which most have something to do where each has one of `units` chunks, or one of each so many threads.
-static int64_t joined_threads(int64_t units) {
-  enum { LEAST = 96 };
-  int64_t best = LEAST, used = 0; // used: of a thousand
-  for (int64_t threads = LEAST; threads <= EMBED_JOINED_THREADS; threads += 32) {
-    int64_t busy = units <= threads ? threads / units * units * 1000 / threads
-                                    : units * 1000 / (ops_ceil_div(units, threads) * threads);
-    if (busy > used) used = busy, best = threads;
-  }
-  return best;
-}
-
-// Rows side by side, staged in shared memory; written by chunks that joined rows are whole numbers of. The lanes that sum a row depend on its length alone.
-static void set_joined(const SolContext *ctx, const SolEmbedRmsnorm *a, EmbedParams *p, OpsLaunch *l) {
-  enum { EACH = 128, SHARED = 44 << 10 }; // bytes of rows for a thread of a block; of shared memory
-  int64_t size = ops_size(a->dtype), bytes = a->n * size, bits = bytes | 16, joined = 16 / (bits & -bits);
-  int64_t pitch = (bytes + 45) / 16 * 16; // up to 15 bytes before a row, up to 15 of the next one after it
-  p->joined = (int32_t)joined;
-  p->units = (int32_t)(bytes * joined / 16);
-  p->pitch = (int32_t)pitch;
-  p->lanes = bytes <= 512 ? 4 : bytes <= 1024 ? 8 : 32;
-  l->block = (uint32_t)joined_threads(p->units);
-  int64_t most = cpu_min(l->block * EACH, SHARED) / (pitch + 16),
-          few = ops_ceil_div(a->m, 4 * (int64_t)ctx->sms), rows = cpu_min(most, few);
-  p->staged = (int32_t)(rows < joined ? joined : rows / joined * joined);
-  l->shared = (uint32_t)(p->staged * (pitch + 16) + 32);
-  l->kernel = EMBED_JOINED;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->staged), 1);
-}
-
 // All on 16 bytes: norm.c has kernels for whole chunks, if rows are more than a few of them.
 static bool is_aligned(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm) {
   int64_t bytes = a->n * ops_size(a->dtype), few = 3 * 16;
   return bytes > few && bytes % 16 == 0 && a->weight && norm->weight_dtype == a->dtype &&
          ops_align(a->weight, 0, 1) == 16 && ops_align(a->table, p->table_stride, 2) == 16 &&
          ops_align(a->y, p->y_stride, 2) == 16 && ops_align(a->embedded, p->second_stride, 2) == 16;
+}
+
+// Rows that start anywhere in the table and lie side by side in the outputs, both of which start at 16 bytes; false: another kernel has to take them. The
+// lanes that sum a row depend on its length alone.
+static bool plan_joined(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
+                        OpsLaunch *l) {
+  enum { FEWEST = 32, LEAST = 64, MOST = 4096 }; // elements of a row; bytes
+  int64_t size = ops_size(a->dtype), bytes = a->n * size;
+  bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
+  bool on_chunks = ops_align(a->y, 0, 1) == 16 && ops_align(a->embedded, 0, 1) == 16;
+  if (norm->out != a->dtype || !dense || !on_chunks || a->n < FEWEST || bytes < LEAST || bytes > MOST ||
+      is_aligned(a, p, norm) || getenv("SOL_PROBE_OLD"))
+    return false;
+  p->pitch = (int32_t)((bytes + 45) / 16 * 16); // up to 15 bytes before a row, up to 15 of the next one after it
+  p->lanes = bytes <= 512 ? 4 : bytes <= 1024 ? 8 : 32;
+  Joined j = joined_shape(ctx, a->m, bytes, p->pitch + 16, EMBED_JOINED_THREADS);
+  p->joined = j.rows, p->units = j.units, p->staged = j.staged;
+  l->block = j.threads;
+  l->shared = (uint32_t)(p->staged * (p->pitch + 16) + 32);
+  l->kernel = EMBED_JOINED + (a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2) * EMBED_PER_TYPE;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->staged), 1);
+  return true;
 }
 
 // Short rows that start anywhere; false: another kernel has to take them.
@@ -167,19 +159,13 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
   bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
   // Dense rows that are shorter, and longer ones of fp32, are faster with norm.c's kernels (measured).
   enum { SHORT = 64, LONG_FP32 = 1024 };
-  if (norm->out != a->dtype || is_aligned(a, p, norm)) return false;
-  enum { FEWEST = 32, MOST = 4096 }; // elements, bytes of rows that are joined
-  bool on_chunks = dense && ops_align(a->y, 0, 1) == 16 && ops_align(a->embedded, 0, 1) == 16;
-  bool join = on_chunks && bytes >= SHORT && a->n >= FEWEST && bytes <= MOST && !getenv("SOL_PROBE_OLD");
-  if (!join && size == 4 && bytes > LONG_FP32) return false;
+  if (norm->out != a->dtype || is_aligned(a, p, norm) || (size == 4 && bytes > LONG_FP32)) return false;
   l->block = EMBED_THREADS;
   int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
   if (bytes <= TINY_BYTES && dense) {
     l->kernel = EMBED_TINY;
     l->shared = (uint32_t)(96 + 2 * TINY_ROWS * bytes);
     ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, TINY_ROWS), 1);
-  } else if (join) {
-    set_joined(ctx, a, p, l);
   } else {
     if (dense && bytes < SHORT) return false;
     if (!set_rows(ctx, a, p, l)) return false;
@@ -225,7 +211,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   EmbedParams p = params_of(a, &norm);
   OpsLaunch l = {
       .early = ops_has_kernel(ctx, &ops_embed_rmsnorm, NORM_f_big), .params = &p, .bytes = sizeof p};
-  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
+  if (plan_joined(ctx, a, &norm, &p, &l) || plan_rows(ctx, a, &norm, &p, &l))
+    return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   NormCall call = norm_call(&norm);
   call.p.second = a->embedded;
   call.p.second_stride = ops_stride(a->embedded_stride, a->n) * ops_size(a->dtype);

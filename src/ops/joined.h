@@ -2,6 +2,7 @@
 #ifndef SOL_OPS_JOINED_H
 #define SOL_OPS_JOINED_H
 #include "ops/cpu.h"
+#include <stdlib.h>
 
 typedef struct Joined {
   int32_t rows, units; // rows that are joined; their chunks
