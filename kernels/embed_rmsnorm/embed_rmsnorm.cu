@@ -1,18 +1,17 @@
 // rmsnorm of table[ids[row]]. The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh; those for short rows
-// that start anywhere in embed_rows.cuh and embed_joined.cuh.
-#include "embed_rmsnorm/embed_joined.cuh"
+// that start anywhere in embed_rows.cuh.
+#include "embed_rmsnorm/embed_rows.cuh"
 #include "norm_spread.cuh"
 
 #define NORM(T, name, how, number) NORM_##how(sol_embed_rmsnorm_##T##_##name, NORM_EMBED, TYPE_##T, number)
 #include "norm.def"
 
-#define EMBED(T, name, threads, blocks, body)                                                                          \
-  KERNEL __launch_bounds__(threads, blocks) sol_embed_rmsnorm_##T##_##name(const __grid_constant__ EmbedParams p) { body; }
+#define EMBED(T, name, blocks, body)                                                                                   \
+  KERNEL __launch_bounds__(EMBED_THREADS, blocks) sol_embed_rmsnorm_##T##_##name(const __grid_constant__ EmbedParams p) { body; }
 #define EMBED_TYPE(T)                                                                                                  \
-  EMBED(T, rows, EMBED_THREADS, 8, embed_rows(&p, TYPE_##T, true))                                                     \
-  EMBED(T, long_rows, EMBED_THREADS, 5, embed_rows(&p, TYPE_##T, false))                                               \
-  EMBED(T, tiny, EMBED_THREADS, 8, embed_tiny(&p, TYPE_##T))                                                           \
-  EMBED(T, joined, EMBED_JOINED_THREADS, 4, embed_joined(&p, TYPE_##T))
+  EMBED(T, rows, 8, embed_rows(&p, TYPE_##T, true))                                                                    \
+  EMBED(T, long_rows, 5, embed_rows(&p, TYPE_##T, false))                                                              \
+  EMBED(T, tiny, 8, embed_tiny(&p, TYPE_##T))
 EMBED_TYPE(f)
 EMBED_TYPE(h)
 EMBED_TYPE(b)

@@ -6,7 +6,7 @@
 
 #include "../tiny.h"
 
-enum { EMBED_THREADS = 128, EMBED_JOINED_THREADS = 320 }; // of a block; at most, where rows are joined
+enum { EMBED_THREADS = 128 }; // of a block
 
 typedef struct EmbedParams {
   const void *table, *weight, *ids; // weight: NULL: ones
@@ -19,8 +19,6 @@ typedef struct EmbedParams {
   int32_t n, wide_ids, weight_kind;
   float eps, offset, over_n;
   int32_t words, warp_rows; // the number in embed_rows.def, and the rows of a warp, 32 at most
-  // Joined rows: how many are joined, their chunks, the rows of a block, the bytes from one to the next in shared memory, lanes that sum a row.
-  int32_t joined, units, staged, pitch, lanes;
 } EmbedParams;
 
 #endif

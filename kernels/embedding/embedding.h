@@ -10,6 +10,7 @@ enum {
   EMBEDDING_MOST = 320,    // the same where rows are joined: at most
   EMBEDDING_PIECES = 4,    // a thread, where elements are converted
   EMBEDDING_LINES = 8,     // lines of 128 bytes a warp, where a thread moves words; twice as many of a table in L2
+  EMBEDDING_STRIP = 16,    // blocks of a strip
   FLOW_TURNS = 4,          // of a block's threads, at most, where y is one sequence of words
   FLOW_BYTES = 16 << 10,   // of y in so many turns
   FLOW_MOST = 2048         // bytes of a row there
@@ -27,6 +28,7 @@ typedef struct EmbeddingParams {
   uint64_t per_row;           // threads on a row
   uint64_t ahead;             // the row this many further on is prefetched into L2; 0: none
   uint32_t multiply, shift;   // index / per_row is ((index * multiply >> 32) + index) >> shift; 0: too large for that
+  uint32_t strip;             // blocks of a strip of a row, a power of two, where rows are taken by strips: the division is by those of all rows; or 0
   int32_t wide_ids;           // ids and order are int64
   int32_t x_kind, y_kind;     // where it is converted
   int32_t near;               // STAGED: x goes through L1, where many rows are of few ids

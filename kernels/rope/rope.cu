@@ -372,8 +372,8 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
   }
 #include "rope.def"
 
-KERNEL __launch_bounds__(ROPE_WINDOW_THREADS, 3) sol_rope_windows_2_2(const __grid_constant__ RopeParams p) {
-  ROPE_BY_WEIGHT(rope_windows, 2, 2)
+KERNEL __launch_bounds__(ROPE_WINDOW_THREADS, 8) sol_rope_windows_2_2(const __grid_constant__ RopeParams p) {
+  ROPE_BY_KIND(rope_windows, 2, 2, 0)
 }
 
 #define ROPE_WORDS(in, out)                                                                                  \

@@ -10,7 +10,7 @@ enum {
   ROPE_NEIGHBOURS = 2
 }; // wide kernels: of a block; heads that a thread takes
 // Joined heads that a thread takes; threads of a block, where these exchange elements.
-enum { ROPE_LOOSE = 4, ROPE_WINDOWS = 4, ROPE_WINDOW_THREADS = 256 };
+enum { ROPE_LOOSE = 4, ROPE_WINDOWS = 4, ROPE_WINDOW_THREADS = 128 };
 // Straight from memory: heads that a thread takes at most, of one token, or of several.
 enum { ROPE_MANY = 4, ROPE_FEW = 1, ROPE_TOKENS = 2 };
 // By words: threads of a block, bytes of its shared memory.

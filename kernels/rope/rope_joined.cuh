@@ -99,29 +99,22 @@ typedef struct RopeWindow {
 } RopeWindow;
 
 // Elements that are not turned: c is 1, s is -0 and the partner 0, which leaves the element as it is, the sign of zeros included.
-INLINE RopeWindow joined_window(const RopeParams &p, int64_t row, uint32_t column, int weight, int kind) {
+INLINE RopeWindow joined_window(const RopeParams &p, int64_t row, uint32_t column, int weight_kind) {
   RopeWindow w;
-  uint32_t half = row < 0 ? 0 : (uint32_t)p.half, c[8], s[8], first = 0, second = 0; // a bit for each element
+  uint32_t half = (uint32_t)p.half;
 #pragma unroll
   for (int j = 0; j < 8; j++) {
-    uint32_t at = column < half ? column : column - half;
-    first |= column < half ? 1 << j : 0, second |= column >= half && at < half ? 1 << j : 0;
-    if (half) {
-      c[j] = joined_load(p.cos, rope_at(p, row, at < half ? at : 0, 1), weight);
-      s[j] = joined_load(p.sin, rope_at(p, row, at < half ? at : 0, 1), weight);
+    const uint32_t mask = j % 2 ? 0xffff0000u : 0xffff;
+    bool first = row >= 0 && column < half, second = row >= 0 && column >= half && column < 2 * half;
+    w.c[j] = 1, w.s[j] = -0.0f;
+    if (j % 2 == 0) w.after[j / 2] = w.before[j / 2] = 0;
+    if (first || second) {
+      int64_t at = rope_at(p, row, first ? column : column - half, 1);
+      float s = load_one(p.sin, at, weight_kind);
+      w.c[j] = load_one(p.cos, at, weight_kind), w.s[j] = first ? -s : s;
     }
+    w.after[j / 2] |= first ? mask : 0, w.before[j / 2] |= second ? mask : 0;
     column = column + 1 == (uint32_t)p.d ? 0 : column + 1;
-  }
-#pragma unroll
-  for (int j = 0; j < 8; j++) {
-    float sine = joined_float(s[j], weight, kind);
-    bool turned = (first | second) >> j & 1;
-    w.c[j] = turned ? joined_float(c[j], weight, kind) : 1, w.s[j] = !turned ? -0.0f : first >> j & 1 ? -sine : sine;
-  }
-#pragma unroll
-  for (int j = 0; j < 4; j++) {
-    w.after[j] = (first >> 2 * j & 1 ? 0xffff : 0) | (first >> 2 * j & 2 ? 0xffff0000u : 0);
-    w.before[j] = (second >> 2 * j & 1 ? 0xffff : 0) | (second >> 2 * j & 2 ? 0xffff0000u : 0);
   }
   return w;
 }
@@ -148,7 +141,7 @@ INLINE uint4 joined_turn(const RopeWindow &w, uint4 own, uint4 after, uint4 befo
 
 // A block has some tokens, or some of the threads of one. head32.by: chunks of a joined head; groups32.by: threads of a block with the same chunk
 // of a token; blocks32.by: blocks on a token.
-INLINE void rope_windows(int, int, int weight, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+INLINE void rope_windows(int, int, int, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   extern __shared__ __align__(16) char windows[]; // 16 bytes, a chunk of each thread for each of its heads, 16 bytes
   uint32_t tokens = divide32(blockIdx.x, p.blocks32), part = blockIdx.x - tokens * p.blocks32.by;
   uint32_t group = divide32(threadIdx.x, p.head32), token = divide32(group, p.groups32);
@@ -169,7 +162,7 @@ INLINE void rope_windows(int, int, int weight, int kind, int weight_kind, int y_
     else *(uint4 *)to = make_uint4(0, 0, 0, 0);
   }
   if (threadIdx.x < 2) *(uint4 *)(windows + threadIdx.x * (16 + ROPE_WINDOWS * blockDim.x * 16)) = make_uint4(0, 0, 0, 0);
-  RopeWindow w = joined_window(p, row, column, weight, weight_kind);
+  RopeWindow w = joined_window(p, row, column, weight_kind);
   rope_ask(p, later, column, 1, weight_kind);
   wait_for_fetches();
   __syncthreads();

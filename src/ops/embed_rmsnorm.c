@@ -1,26 +1,23 @@
 // y[i] = rmsnorm(table[ids[i]]) * (weight + weight_offset)
 #include "kernels/embed_rmsnorm/embed_rows.h"
 #include "ops/embedding.h"
-#include "ops/joined.h"
 #include "ops/norm.h"
 
 #include <math.h>
 
-// Of each type: rows that start anywhere, longer ones, rows of a few elements, joined rows.
+// Of each type: rows that start anywhere, longer ones, rows of a few elements.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
   EMBED_LONG,
   EMBED_TINY,
-  EMBED_JOINED,
-  EMBED_PER_TYPE = 4,
+  EMBED_PER_TYPE = 3,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
 #define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
-  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",   \
-      "sol_embed_rmsnorm_" #T "_joined",
+  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
     EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
@@ -129,28 +126,6 @@ static bool is_aligned(const SolEmbedRmsnorm *a, const EmbedParams *p, const Nor
          ops_align(a->y, p->y_stride, 2) == 16 && ops_align(a->embedded, p->second_stride, 2) == 16;
 }
 
-// Rows that start anywhere in the table and lie side by side in the outputs, both of which start at 16 bytes; false: another kernel has to take them. The
-// lanes that sum a row depend on its length alone.
-static bool plan_joined(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
-                        OpsLaunch *l) {
-  enum { FEWEST = 32, LEAST = 64, MOST = 4096 }; // elements of a row; bytes
-  int64_t size = ops_size(a->dtype), bytes = a->n * size;
-  bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
-  bool on_chunks = ops_align(a->y, 0, 1) == 16 && ops_align(a->embedded, 0, 1) == 16;
-  if (norm->out != a->dtype || !dense || !on_chunks || a->n < FEWEST || bytes < LEAST || bytes > MOST ||
-      is_aligned(a, p, norm) || getenv("SOL_PROBE_OLD"))
-    return false;
-  p->pitch = (int32_t)((bytes + 45) / 16 * 16); // up to 15 bytes before a row, up to 15 of the next one after it
-  p->lanes = bytes <= 512 ? 4 : bytes <= 1024 ? 8 : 32;
-  Joined j = joined_shape(ctx, a->m, bytes, p->pitch + 16, EMBED_JOINED_THREADS);
-  p->joined = j.rows, p->units = j.units, p->staged = j.staged;
-  l->block = j.threads;
-  l->shared = (uint32_t)(p->staged * (p->pitch + 16) + 32);
-  l->kernel = EMBED_JOINED + (a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2) * EMBED_PER_TYPE;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->staged), 1);
-  return true;
-}
-
 // Short rows that start anywhere; false: another kernel has to take them.
 static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                       OpsLaunch *l) {
@@ -211,8 +186,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   EmbedParams p = params_of(a, &norm);
   OpsLaunch l = {
       .early = ops_has_kernel(ctx, &ops_embed_rmsnorm, NORM_f_big), .params = &p, .bytes = sizeof p};
-  if (plan_joined(ctx, a, &norm, &p, &l) || plan_rows(ctx, a, &norm, &p, &l))
-    return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
+  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   NormCall call = norm_call(&norm);
   call.p.second = a->embedded;
   call.p.second_stride = ops_stride(a->embedded_stride, a->n) * ops_size(a->dtype);

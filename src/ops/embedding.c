@@ -166,9 +166,9 @@ enum { WORTH_IT = 8 << 20 }; // bytes
 static double table_bytes(const EmbeddingRows *r) {
   return (double)r->rows * (double)(r->x_stride * ops_size(r->dtype));
 }
+enum { KEPT = 24 << 20 }; // of a table, by L2
 static bool is_near(const EmbeddingRows *r) {
-  enum { NEAR = 24 << 20 };
-  return (double)r->m * (double)(r->n * ops_size(r->dtype)) >= WORTH_IT && table_bytes(r) <= NEAR;
+  return (double)r->m * (double)(r->n * ops_size(r->dtype)) >= WORTH_IT && table_bytes(r) <= KEPT;
 }
 
 // Nor does any of y stay in L2 for the next kernel, where y is larger: it may as well be the first to be evicted, and the table stay. (Small
@@ -176,6 +176,13 @@ static bool is_near(const EmbeddingRows *r) {
 static bool is_streamed(const EmbeddingRows *r) {
   enum { L2 = 64 << 20, MUCH = 48 << 20 }; // much of a table of so many bytes stays there, too
   return table_bytes(r) <= MUCH && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
+}
+
+// Long rows, most of which are taken several times from a table that L2 does not keep, are taken by strips.
+static bool is_stripped(const EmbeddingRows *r, const EmbeddingParams *p) {
+  enum { LEAST = 8 * EMBEDDING_STRIP }; // blocks of a row, of which the last strip has some too many
+  return r->m >= 2 * r->rows && table_bytes(r) > KEPT && p->per_row >= LEAST * EMBEDDING_THREADS &&
+         (double)r->m * (double)p->per_row < (1u << 30);
 }
 
 // Long rows by whole lines of y, `lines` a warp. They may start near the end of a line.
@@ -311,8 +318,7 @@ static int pick(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *
 }
 
 // i / d = ((i * multiply >> 32) + i) >> shift, for every i below 2^31.
-static void set_division(EmbeddingParams *p, uint64_t threads) {
-  uint64_t d = p->per_row;
+static void set_division(EmbeddingParams *p, uint64_t d, uint64_t threads) {
   if (threads >> 31 || d >> 31) return;
   while ((uint64_t)1 << p->shift < d) p->shift++;
   p->multiply = (uint32_t)(((((uint64_t)1 << p->shift) - d) << 32) / d + 1);
@@ -361,7 +367,14 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   if ((p.turns || p.staged || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
       (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.n);
-  set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
+  bool parts = !u->each && !p.staged && !p.warp_rows && !p.tiny;
+  if (parts && is_stripped(r, &p) && !getenv("SOL_PROBE_OLD")) {
+    uint64_t strips = (uint64_t)ops_ceil_div((int64_t)p.per_row, EMBEDDING_STRIP * EMBEDDING_THREADS);
+    p.strip = EMBEDDING_STRIP, p.ahead = 0, p.stream = 1;
+    ops_grid(l.grid, strips * EMBEDDING_STRIP * (uint64_t)r->m, 1);
+    set_division(&p, (uint64_t)r->m * EMBEDDING_STRIP, 0);
+  } else
+    set_division(&p, p.per_row, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
   return ops_launch(ctx, def, &l, stream);
 }
 

@@ -212,12 +212,13 @@ static void plan_loose(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   l->kernel = kernel_of(a) + 2;
 }
 
-// Pairs half the rotated part apart in chunks that several threads have, of 2-byte elements. False: a block cannot hold a joined head.
+// Pairs half the rotated part apart in chunks that several threads have, of 2-byte elements. False: heads are so long that
+// `_words` is faster, which reads the tables by words.
 static bool plan_windows(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  enum { USUAL = 128 }; // threads of a block, where no more are needed
+  enum { LONG = 8 }; // chunks of a joined head
   int64_t units = set_joined(a, 8, p), groups = ops_ceil_div(p->joined, ROPE_WINDOWS), blocks = 1, tokens = 1;
-  if (units > ROPE_WINDOW_THREADS) return false;
-  int64_t most = units > USUAL ? 1 : USUAL / units; // groups of a block
+  if (units > LONG || p->half % 2 == 0) return false;
+  int64_t most = ROPE_WINDOW_THREADS / units; // groups of a block
   if (groups > most)
     blocks = ops_ceil_div(groups, most), groups = ops_ceil_div(groups, blocks);
   else
