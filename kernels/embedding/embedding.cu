@@ -1,12 +1,11 @@
 // y[i] = x[ids[i]]: embedding, and gather of rows.
-#include "embedding_joined.cuh"
+#include "embedding_rows.cuh"
 
 #define BODY_WIDE(chunks)        embedding_wide(&p, chunks)
 #define BODY_SHIFT(size, chunks) embedding_shift(&p, size, chunks)
 #define BODY_FLAT(unit, each)    embedding_flat(&p, unit, each)
 #define BODY_SHORT(size, each)   embedding_short(&p, size, each)
 #define BODY_STAGED(size)        embedding_staged(&p, size)
-#define BODY_JOINED(in, convert) embedding_joined(&p, in, convert)
 #define BODY_FLOW(in, out, convert, each) embedding_flow(&p, in, out, convert, each)
 #define BODY_WORDS(in, out, convert, lines) embedding_words(&p, in, out, convert, lines)
 #define BODY_ROWS(in, out, convert) embedding_rows(&p, in, out, convert)
@@ -14,7 +13,7 @@
 #define BODY_CONVERT(in, out, pieces) embedding_convert(&p, in, out, pieces)
 #define BODY_CONVERT_SHORT(each) embedding_convert_short(&p, each)
 #define EMBEDDING(name, how, ...)                                                                            \
-  KERNEL __launch_bounds__(EMBEDDING_MOST) name(const __grid_constant__ EmbeddingParams p) {              \
+  KERNEL __launch_bounds__(EMBEDDING_THREADS) name(const __grid_constant__ EmbeddingParams p) {              \
     BODY_##how(__VA_ARGS__);                                                                                 \
   }
 #include "embedding.def"

@@ -30,28 +30,14 @@ INLINE bool embedding_may_hint(void) {
 #endif
 }
 
-// Which row a thread has a part of, and which of the row's threads it is. Long rows of a table that L2 does not keep are taken by strips of
-// p->strip blocks of each row, all rows' first strips first: the table's strip stays in L2 while rows that have it in common are written.
-INLINE uint64_t embedding_row(const EmbeddingParams *p, uint64_t *thread) {
-  uint64_t i = thread_index(), row;
-  if (p->strip) {
-    uint32_t block = blockIdx.y * gridDim.x + blockIdx.x, strip = (__umulhi(block, p->multiply) + block) >> p->shift;
-    uint32_t rest = block - strip * (uint32_t)p->m * p->strip;
-    row = rest / p->strip;
-    *thread = (uint64_t)(strip * p->strip + rest % p->strip) * EMBEDDING_THREADS + threadIdx.x;
-    return *thread < p->per_row ? row : p->m;
-  }
-  if (p->multiply) {
-    row = (__umulhi((uint32_t)i, p->multiply) + (uint32_t)i) >> p->shift;
-    *thread = (uint32_t)i - (uint32_t)row * (uint32_t)p->per_row;
-  } else
-    split(i, p->per_row, &row, thread);
-  return row;
-}
-
 // 0: nothing to do for this thread. unit: bytes of the row that a thread has next to its neighbour's, `pieces` times.
 INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int unit, int pieces) {
-  uint64_t row = embedding_row(p, &at->thread);
+  uint64_t i = thread_index(), row;
+  if (p->multiply) {
+    row = (__umulhi((uint32_t)i, p->multiply) + (uint32_t)i) >> p->shift;
+    at->thread = (uint32_t)i - (uint32_t)row * (uint32_t)p->per_row;
+  } else
+    split(i, p->per_row, &row, &at->thread);
   if (embedding_may_hint() && row < (uint64_t)p->m && !p->order && at->thread % (128 / unit) == 0) {
     int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
 #pragma unroll

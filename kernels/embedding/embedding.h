@@ -7,10 +7,8 @@
 
 enum {
   EMBEDDING_THREADS = 128, // of a block
-  EMBEDDING_MOST = 320,    // the same where rows are joined: at most
   EMBEDDING_PIECES = 4,    // a thread, where elements are converted
   EMBEDDING_LINES = 8,     // lines of 128 bytes a warp, where a thread moves words; twice as many of a table in L2
-  EMBEDDING_STRIP = 16,    // blocks of a strip
   FLOW_TURNS = 4,          // of a block's threads, at most, where y is one sequence of words
   FLOW_BYTES = 16 << 10,   // of y in so many turns
   FLOW_MOST = 2048         // bytes of a row there
@@ -28,7 +26,6 @@ typedef struct EmbeddingParams {
   uint64_t per_row;           // threads on a row
   uint64_t ahead;             // the row this many further on is prefetched into L2; 0: none
   uint32_t multiply, shift;   // index / per_row is ((index * multiply >> 32) + index) >> shift; 0: too large for that
-  uint32_t strip;             // blocks of a strip of a row, a power of two, where rows are taken by strips: the division is by those of all rows; or 0
   int32_t wide_ids;           // ids and order are int64
   int32_t x_kind, y_kind;     // where it is converted
   int32_t near;               // STAGED: x goes through L1, where many rows are of few ids
@@ -38,9 +35,7 @@ typedef struct EmbeddingParams {
   int32_t words, warp_rows;   // ROWS: the number in embedding_rows.def, and the rows of a warp, 32 at most
   int32_t turns;              // FLOW: of a block's threads
   uint32_t over;              // FLOW: 2^32 / per_row, rounded up
-  int32_t joined, units;      // JOINED: rows that are joined, and their chunks
-  int32_t threads;            // JOINED: of a block, the launcher's
-  int32_t staged, pitch;      // STAGED, JOINED: rows of a block in shared memory, and the bytes from one to the next
+  int32_t staged, pitch;      // STAGED: rows of a block in shared memory, and the bytes from one to the next
 } EmbeddingParams;
 
 #endif

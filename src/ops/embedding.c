@@ -2,8 +2,7 @@
 #include "ops/embedding.h"
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
-#include "ops/joined.h"
-#include <stdlib.h>
+#include "ops/cpu.h"
 
 const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 #define EMBEDDING(name, ...) #name,
@@ -75,7 +74,6 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_FLAT(unit, each)             {0, 0, each, 1},
 #define UNIT_SHORT(size, each)            {0, 0, each, 4 / (size)},
 #define UNIT_FLOW(in, out, convert, each) {0, 0, each, (out) == 8 ? 1 : 4 / (out)},
-#define UNIT_JOINED(...)                  {0, 0, 0, 0},
 #define UNIT_STAGED(...)                  {0, 0, 0, 0},
 #define UNIT_WORDS(...)                   {0, 0, 0, 0},
 #define UNIT_ROWS(...)                    {0, 0, 0, 0},
@@ -112,21 +110,6 @@ static void set_staged(const SolContext *ctx, const EmbeddingRows *r, int64_t un
   p->pitch =
       (int32_t)((bytes + 45) / 16 * 16); // up to 15 bytes before a row, up to 15 of the next one after it
   p->staged = (int32_t)cpu_min(few, cpu_min(BYTES / bytes, SHARED / (p->pitch + 8)));
-}
-
-// Dense rows of y, of 2-byte elements, that starts at 16 bytes.
-static bool is_joined(const EmbeddingRows *r) {
-  return ops_size(r->out_dtype) == 2 && r->n * 2 >= 32 && ops_align(r->y, 0, 1) == 16;
-}
-static void set_joined(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
-  enum { NEAR = 4 << 20 };
-  int64_t in = ops_size(r->dtype), bytes = r->n * in;
-  p->pitch = (int32_t)((bytes + 15 + 16 * (in / 2) + 14) / 16 * 16); // up to 15 bytes before a row, and what is read behind it
-  Joined j = joined_shape(ctx, r->m, r->n * 2, p->pitch + 12, EMBEDDING_MOST);
-  p->joined = j.rows, p->units = j.units, p->staged = j.staged;
-  p->threads = (int32_t)j.threads;
-  p->per_row = (uint64_t)r->n;
-  p->near = r->rows * bytes <= NEAR;
 }
 
 // Rows of y of up to so many words, by some lanes each, the first of which starts at a sector's boundary or, where there are fewer than a sector
@@ -166,9 +149,9 @@ enum { WORTH_IT = 8 << 20 }; // bytes
 static double table_bytes(const EmbeddingRows *r) {
   return (double)r->rows * (double)(r->x_stride * ops_size(r->dtype));
 }
-enum { KEPT = 24 << 20 }; // of a table, by L2
 static bool is_near(const EmbeddingRows *r) {
-  return (double)r->m * (double)(r->n * ops_size(r->dtype)) >= WORTH_IT && table_bytes(r) <= KEPT;
+  enum { NEAR = 24 << 20 };
+  return (double)r->m * (double)(r->n * ops_size(r->dtype)) >= WORTH_IT && table_bytes(r) <= NEAR;
 }
 
 // Nor does any of y stay in L2 for the next kernel, where y is larger: it may as well be the first to be evicted, and the table stay. (Small
@@ -176,13 +159,6 @@ static bool is_near(const EmbeddingRows *r) {
 static bool is_streamed(const EmbeddingRows *r) {
   enum { L2 = 64 << 20, MUCH = 48 << 20 }; // much of a table of so many bytes stays there, too
   return table_bytes(r) <= MUCH && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
-}
-
-// Long rows, most of which are taken several times from a table that L2 does not keep, are taken by strips.
-static bool is_stripped(const EmbeddingRows *r, const EmbeddingParams *p) {
-  enum { LEAST = 8 * EMBEDDING_STRIP }; // blocks of a row, of which the last strip has some too many
-  return r->m >= 2 * r->rows && table_bytes(r) > KEPT && p->per_row >= LEAST * EMBEDDING_THREADS &&
-         (double)r->m * (double)p->per_row < (1u << 30);
 }
 
 // Long rows by whole lines of y, `lines` a warp. They may start near the end of a line.
@@ -205,11 +181,6 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
 // is far from L1, whole vectors are staged.
 static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
   enum { NEAR = 8 << 20 }; // bytes of a table
-  const char *probe = getenv("SOL_PROBE_JOIN");
-  if (probe && unit <= (probe[0] == '2' ? 8 : 2) && ops_size(r->dtype) == 2 && is_joined(r)) {
-    set_joined(ctx, r, p);
-    return EMBEDDING_sol_embedding_joined_2;
-  }
   if (unit == 1 || (unit == 2 && r->rows * p->n > NEAR)) {
     set_staged(ctx, r, unit, p);
     return unit == 2 ? EMBEDDING_sol_embedding_staged_2 : EMBEDDING_sol_embedding_staged_1;
@@ -241,12 +212,10 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
   }
   if (unit < 16 && is_flow(r, p->n)) return pick_flow(ctx, r, unit, p);
-  const char *probe = getenv("SOL_PROBE_SHIFT");
-  bool shifts = probe && unit == 2 && p->n >= 512;
-  if (!shifts && words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
+  if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
-  if (!shifts && words && p->n >= LONG && !(unit == 2 && r->rows * p->n <= FEW)) {
+  if (words && p->n >= LONG && !(unit == 2 && r->rows * p->n <= FEW)) {
     bool twice = unit >= 4 && is_near(r);
     int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
     set_lines(p->n, lines, p);
@@ -284,10 +253,6 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
            : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
                       : EMBEDDING_sol_embedding_tiny_2_to_2;
   }
-  if (is_flow(r, r->n * wide) && getenv("SOL_PROBE_JOIN") && is_joined(r)) {
-    set_joined(ctx, r, p);
-    return size == 4 ? EMBEDDING_sol_embedding_joined_4_to_2 : EMBEDDING_sol_embedding_joined_2_to_2;
-  }
   if (is_flow(r, r->n * wide)) {
     set_flow(ctx, r, r->n, out, p);
     return size == 4  ? EMBEDDING_sol_embedding_flow_4_to_2
@@ -318,7 +283,8 @@ static int pick(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *
 }
 
 // i / d = ((i * multiply >> 32) + i) >> shift, for every i below 2^31.
-static void set_division(EmbeddingParams *p, uint64_t d, uint64_t threads) {
+static void set_division(EmbeddingParams *p, uint64_t threads) {
+  uint64_t d = p->per_row;
   if (threads >> 31 || d >> 31) return;
   while ((uint64_t)1 << p->shift < d) p->shift++;
   p->multiply = (uint32_t)(((((uint64_t)1 << p->shift) - d) << 32) / d + 1);
@@ -353,8 +319,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   ops_grid(l.grid, threads, l.block);
   if (p.staged) {
     ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.staged), 1);
-    l.shared = (uint32_t)(p.staged * (p.pitch + 12) + 48);
-    if (p.joined) l.block = (uint32_t)p.threads;
+    l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
   }
   if (p.warp_rows) ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.warp_rows) * 32, l.block);
   if (p.tiny) {
@@ -367,14 +332,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   if ((p.turns || p.staged || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
       (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.n);
-  bool parts = !u->each && !p.staged && !p.warp_rows && !p.tiny;
-  if (parts && is_stripped(r, &p) && !getenv("SOL_PROBE_OLD")) {
-    uint64_t strips = (uint64_t)ops_ceil_div((int64_t)p.per_row, EMBEDDING_STRIP * EMBEDDING_THREADS);
-    p.strip = EMBEDDING_STRIP, p.ahead = 0, p.stream = 1;
-    ops_grid(l.grid, strips * EMBEDDING_STRIP * (uint64_t)r->m, 1);
-    set_division(&p, (uint64_t)r->m * EMBEDDING_STRIP, 0);
-  } else
-    set_division(&p, p.per_row, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
+  set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
   return ops_launch(ctx, def, &l, stream);
 }
 

@@ -20,8 +20,8 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #define ROPE(in, out)                                                                                        \
   "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_loose_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_windows_2_2", "sol_rope_words_2_2", "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2",
-    "sol_rope_direct_4_4"};
+    "sol_rope_windows_2_2", "sol_rope_words_2_2",  "sol_rope_direct_2_2",
+    "sol_rope_direct_2_4",  "sol_rope_direct_4_2", "sol_rope_direct_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
