@@ -167,7 +167,7 @@ static bool has_chunks(const SolRope *a, const RopeParams *p, int per, int in, i
 
 // Whether the rotated part of a head, or of neighbours a row of the tables, is not whole chunks, or the tables are not aligned.
 static bool is_loose(const SolRope *a, const RopeParams *p, int per) {
-  int64_t weight = (has_neighbours(a) ? per / 2 : per) * ops_size(weight_of(a));
+  int weight = (has_neighbours(a) ? per / 2 : per) * ops_size(weight_of(a));
   weight = weight > 16 ? 16 : weight;
   return a->d % per || (has_neighbours(a) ? 2 * p->half : p->half) % per ||
          !elementwise_aligned(a->cos, 0, weight) || !elementwise_aligned(a->sin, 0, weight);
