@@ -1,24 +1,11 @@
 // Rotary position embedding. A thread takes a chunk of pairs and holds both sides, so it may work in place.
-#include "rope.h"
+#include "rope_joined.cuh"
 
-#include "elementwise.cuh"
 #include "tile.cuh"
 
-// The row of the tables for a token; -1: it is not rotated.
-INLINE int64_t rope_row(const RopeParams &p, uint64_t token) {
-  int64_t row = p.positions ? load_id(p.positions, token, p.wide_ids) : (int64_t)token;
-  return row >= 0 && row < p.rows ? row : -1;
-}
-
-// The first of the pair, and the second.
-INLINE float turn_a(float a, float b, float c, float s) { return __fmaf_rn(a, c, -__fmul_rn(b, s)); }
-INLINE float turn_b(float a, float b, float c, float s) { return __fmaf_rn(b, c, __fmul_rn(a, s)); }
-
-// some: pairs that are turned; the others are copied.
-INLINE void turn_neighbours(float *f, const float *c, const float *s, int count, int some) {
+INLINE void turn_neighbours(float *f, const float *c, const float *s, int count) {
 #pragma unroll
   for (int j = 0; j < count; j++) {
-    if (j >= some) break;
     float x = f[2 * j], y = f[2 * j + 1];
     f[2 * j] = turn_a(x, y, c[j], s[j]);
     f[2 * j + 1] = turn_b(x, y, c[j], s[j]);
@@ -44,7 +31,7 @@ INLINE void load_weights(const void *table, int64_t first, int count, int kind, 
   }
 }
 
-// What a thread of a wide kernel does: an item of some heads of a token. Both sides of the same pairs, or two chunks that are
+// What a thread of a wide kernel does: an item of some heads of a token, groups32.by heads apart, so that neighbouring threads have neighbouring ones. Both sides of the same pairs, or two chunks that are
 // only copied; of neighbours one chunk a head. So the tables' part is read and widened once for all of them.
 typedef struct RopeWork {
   uint32_t token, head, item;
@@ -52,12 +39,12 @@ typedef struct RopeWork {
   bool turns, second;    // there is a second chunk
 } RopeWork;
 
-INLINE RopeWork rope_work(const RopeParams &p, uint32_t i, int neighbours, int per, int heads) {
+INLINE RopeWork rope_work(const RopeParams &p, uint32_t i, int neighbours, int per) {
   RopeWork w;
   uint32_t group = divide32(i, p.head32);
   w.token = divide32(group, p.groups32);
   w.item = i - group * p.head32.by;
-  w.head = (group - w.token * p.groups32.by) * heads;
+  w.head = group - w.token * p.groups32.by;
   w.turns = w.item < (uint32_t)p.turns;
   w.first = w.item * per;
   w.apart = (uint32_t)p.half;
@@ -66,27 +53,15 @@ INLINE RopeWork rope_work(const RopeParams &p, uint32_t i, int neighbours, int p
   return w;
 }
 
-// The tables' elements under the work, on a row that there is.
-INLINE int64_t rope_at(const RopeParams &p, int64_t row, uint32_t item, int count) {
-  return (int64_t)((uint64_t)(uint32_t)row * (uint32_t)p.half + item * count);
-}
-
-// Prefetches them into L2.
-INLINE void rope_ask(const RopeParams &p, int64_t row, uint32_t item, int count, int weight_kind) {
-  if ((uint64_t)row >= (uint64_t)p.rows) return;
-  int64_t at = rope_at(p, row, item, count) * (weight_kind == KIND_FP32 ? 4 : 2);
-  prefetch_l2((const char *)p.cos + at);
-  prefetch_l2((const char *)p.sin + at);
-}
-
 // Before the predecessor has ended, where threads are few: see may_hint. A position that it still writes costs a needless
 // line in L2.
 INLINE void rope_hint(const RopeParams &p, RopeWork w, const char *x, int in, int heads, int count, int weight_kind) {
 #pragma unroll
   for (int k = 0; k < heads; k++) {
-    if (w.item % 8 || w.head + k >= (uint32_t)p.heads) break;
-    prefetch_l2(x + k * (uint32_t)p.d * in);
-    if (w.second) prefetch_l2(x + (k * (uint32_t)p.d + w.apart) * in);
+    uint32_t step = p.groups32.by * (uint32_t)p.d;
+    if (w.item % 8 || w.head + k * p.groups32.by >= (uint32_t)p.heads) break;
+    prefetch_l2(x + k * step * in);
+    if (w.second) prefetch_l2(x + (k * step + w.apart) * in);
   }
   if (w.head || !w.turns) return;
   int64_t row = w.token;
@@ -95,14 +70,12 @@ INLINE void rope_hint(const RopeParams &p, RopeWork w, const char *x, int in, in
   rope_ask(p, row, w.item, count, weight_kind);
 }
 
-// neighbours: 2: the rotated part of a head, and so a row of the tables, need not be whole chunks.
 INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, words = per * in / 4;
   const int heads = neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS, sides = neighbours ? 1 : 2;
-  const bool loose = neighbours == 2;
-  uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, d = (uint32_t)p.d;
-  RopeWork w = rope_work(p, i, neighbours, per, heads);
-  uint64_t place = w.head * d + w.first;
+  uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, step = p.groups32.by * (uint32_t)p.d;
+  RopeWork w = rope_work(p, i, neighbours, per);
+  uint64_t place = w.head * (uint32_t)p.d + w.first;
   const char *x = (const char *)p.x + (uint64_t)w.token * ((uint32_t)p.x_stride * in) + place * in;
   char *y = (char *)p.y + (uint64_t)w.token * ((uint32_t)p.y_stride * out) + place * out;
   if (p.hints && i < (uint32_t)p.items) rope_hint(p, w, x, in, heads, count, weight_kind);
@@ -114,20 +87,11 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
   float f[2][8], c[8], s[8];
 #pragma unroll
   for (int k = 0; k < heads * sides; k++) {
-    bool has = w.head + k / sides < (uint32_t)p.heads && (k % sides == 0 || w.second);
-    if (has) load_aligned(x + (k / sides * d + (k % sides ? w.apart : 0)) * in, words, 0, raw[k]);
+    bool has = w.head + k / sides * p.groups32.by < (uint32_t)p.heads && (k % sides == 0 || w.second);
+    if (has) load_aligned(x + (k / sides * step + (k % sides ? w.apart : 0)) * in, words, 0, raw[k]);
   }
   bool turns = w.turns && row >= 0;
-  int some = loose ? (int)p.half - (int)w.item * count : count;
-  if (turns && loose) {
-#pragma unroll
-    for (int j = 0; j < count; j++) {
-      if (j >= some) break;
-      c[j] = load_one(p.cos, rope_at(p, row, w.item, count) + j, weight_kind);
-      s[j] = load_one(p.sin, rope_at(p, row, w.item, count) + j, weight_kind);
-    }
-    rope_ask(p, later, w.item, count, weight_kind);
-  } else if (turns) {
+  if (turns) {
     load_weights(p.cos, rope_at(p, row, w.item, count), count, weight_kind, raw_c);
     load_weights(p.sin, rope_at(p, row, w.item, count), count, weight_kind, raw_s);
     rope_ask(p, later, w.item, count, weight_kind);
@@ -136,13 +100,13 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
   }
 #pragma unroll
   for (int k = 0; k < heads; k++) {
-    if (w.head + k >= (uint32_t)p.heads) break;
+    if (w.head + k * p.groups32.by >= (uint32_t)p.heads) break;
     to_floats(raw[k * sides], per, kind, f[0]);
     if (!neighbours) to_floats(raw[k * sides + 1], per, kind, f[1]);
-    if (turns && neighbours) turn_neighbours(f[0], c, s, count, some);
+    if (turns && neighbours) turn_neighbours(f[0], c, s, count);
     else if (turns) turn_halves(f[0], f[1], c, s, count);
-    store_chunk(y + k * d * out, 0, per, out, y_kind, f[0]);
-    if (w.second) store_chunk(y + (k * d + w.apart) * out, 0, per, out, y_kind, f[1]);
+    store_chunk(y + k * step * out, 0, per, out, y_kind, f[0]);
+    if (w.second) store_chunk(y + (k * step + w.apart) * out, 0, per, out, y_kind, f[1]);
   }
 }
 
@@ -389,6 +353,13 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
     call(in, out, neighbours, KIND_BF16, KIND_BF16, KIND_BF16, p);                                           \
   else if (in == 2 && out == 2 && alike) call(in, out, neighbours, KIND_FP16, KIND_FP16, KIND_FP16, p);      \
   else call(in, out, neighbours, kind_of(in, p.x_kind), in == 4 ? KIND_FP32 : p.weight_kind, kind_of(out, p.y_kind), p);
+#define ROPE_BY_WEIGHT(call, in, out)                                                                        \
+  int kind = kind_of(in, p.x_kind), y_kind = kind_of(out, p.y_kind);                                         \
+  bool alike = in == 2 && out == 2 && p.x_kind == p.weight_kind && p.x_kind == p.y_kind;                     \
+  if (in == 4 || p.weight_kind == KIND_FP32) call(in, out, 4, kind, KIND_FP32, y_kind, p);                   \
+  else if (alike && kind == KIND_BF16) call(in, out, 2, KIND_BF16, KIND_BF16, KIND_BF16, p);                 \
+  else if (alike) call(in, out, 2, KIND_FP16, KIND_FP16, KIND_FP16, p);                                      \
+  else call(in, out, 2, kind, p.weight_kind, y_kind, p);
 #define ROPE_KERNEL(name, call, in, out, neighbours, blocks)                                                 \
   KERNEL __launch_bounds__(ROPE_THREADS, blocks) sol_rope_##name##in##_##out(const __grid_constant__ RopeParams p) { \
     ROPE_BY_KIND(call, in, out, neighbours)                                                                  \
@@ -396,8 +367,14 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
 #define ROPE(in, out)                                                                                        \
   ROPE_KERNEL(, rope_chunks, in, out, 0, 12)                                                                 \
   ROPE_KERNEL(neighbours_, rope_chunks, in, out, 1, 12)                                                      \
-  ROPE_KERNEL(loose_, rope_chunks, in, out, 2, 12)
+  KERNEL __launch_bounds__(ROPE_THREADS, 9) sol_rope_loose_##in##_##out(const __grid_constant__ RopeParams p) { \
+    ROPE_BY_WEIGHT(rope_loose, in, out)                                                                      \
+  }
 #include "rope.def"
+
+KERNEL __launch_bounds__(ROPE_WINDOW_THREADS, 8) sol_rope_windows_2_2(const __grid_constant__ RopeParams p) {
+  ROPE_BY_KIND(rope_windows, 2, 2, 0)
+}
 
 #define ROPE_WORDS(in, out)                                                                                  \
   KERNEL __launch_bounds__(ROPE_TILE_THREADS, 9) sol_rope_words_##in##_##out(const __grid_constant__ RopeParams p) { \

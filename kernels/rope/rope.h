@@ -9,6 +9,8 @@ enum {
   ROPE_HEADS = 1,
   ROPE_NEIGHBOURS = 2
 }; // wide kernels: of a block; heads that a thread takes
+// Joined heads that a thread takes; threads of a block, where these exchange elements.
+enum { ROPE_LOOSE = 4, ROPE_WINDOWS = 4, ROPE_WINDOW_THREADS = 128 };
 // Straight from memory: heads that a thread takes at most, of one token, or of several.
 enum { ROPE_MANY = 4, ROPE_FEW = 1, ROPE_TOKENS = 2 };
 // By words: threads of a block, bytes of its shared memory.
@@ -29,13 +31,16 @@ typedef struct RopeParams {
       ahead;     // wide: the tables' row for the token this many further on is prefetched into L2; 0: none
   int32_t hints; // wide: prefetch everything into L2 while the predecessor runs
   int32_t x_kind, y_kind, weight_kind, wide_ids;
-  int64_t last;           // any, by words: the last token's number
-  TileShape tile;         // rows are tokens, columns all elements of one
-  int32_t x_unit, y_unit; // bytes that all places in shared memory where pairs start are multiples of
-  int32_t neighbours;     // pairs are neighbours
-  int32_t few;            // straight from memory: a thread has ROPE_FEW heads of ROPE_TOKENS tokens
-  int32_t per;            // straight from memory: elements of an access
-  int32_t lanes;          // by words: threads with the same unit of a token, which share its heads
+  int64_t last;            // any, by words: the last token's number
+  TileShape tile;          // rows are tokens, columns all elements of one
+  int32_t x_unit, y_unit;  // bytes that all places in shared memory where pairs start are multiples of
+  int32_t neighbours;      // pairs are neighbours
+  int32_t few;             // straight from memory: a thread has ROPE_FEW heads of ROPE_TOKENS tokens
+  int32_t per;             // straight from memory: elements of an access
+  Divider32 d32, blocks32; // joined heads: by the columns of a head; by the blocks on a token
+  uint32_t joined;         // joined heads of a token
+  uint32_t block_tokens;   // of a block, where threads exchange elements
+  int32_t lanes;           // by words: threads with the same unit of a token, which share its heads
 } RopeParams;
 
 #endif

@@ -8,6 +8,7 @@
 enum {
 #define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_LOOSE_##in##_##out,
 #include "kernels/rope/rope.def"
+  KERNEL_WINDOWS_2_2,
   KERNEL_WORDS_2_2,
   KERNEL_DIRECT_2_2,
   KERNEL_DIRECT_2_4,
@@ -19,8 +20,8 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #define ROPE(in, out)                                                                                        \
   "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_loose_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_words_2_2", "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2",
-    "sol_rope_direct_4_4"};
+    "sol_rope_windows_2_2", "sol_rope_words_2_2",  "sol_rope_direct_2_2",
+    "sol_rope_direct_2_4",  "sol_rope_direct_4_2", "sol_rope_direct_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -142,27 +143,34 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
-// Whether all accesses can be of 16 bytes: aligned, whole chunks of both sides of the pairs and of what
-// follows them.
-static bool is_wide(const SolRope *a, const RopeParams *p, int per, int in, int out) {
-  int count = a->interleaved ? per / 2 : per, weight = count * ops_size(weight_of(a));
-  weight = weight > 16 ? 16 : weight;
+// Pairs of neighbours: also where one pair is all that is rotated.
+static bool has_neighbours(const SolRope *a) {
+  return a->interleaved || rotary_of(a) == 2;
+}
+
+// Heads that are whole chunks together. They share nothing with other heads where a token has whole numbers of them.
+static int64_t joined_heads(const SolRope *a, int64_t per) {
+  int64_t bits = a->d | per, chunk = bits & -bits;
+  return per / chunk;
+}
+
+// Whether x and y can be accessed by whole chunks: tokens are aligned, and 32 bits count everything.
+static bool has_chunks(const SolRope *a, const RopeParams *p, int per, int in, int out) {
   bool small = a->d <= ELEMENTWISE_SMALL &&
                a->t * a->h <= ELEMENTWISE_SMALL / (a->d / per + 1) && // in threads
                p->rows <= ELEMENTWISE_SMALL && p->x_stride <= ELEMENTWISE_SMALL / in &&
                p->y_stride <= ELEMENTWISE_SMALL / out && a->h * a->d <= ELEMENTWISE_SMALL / 4;
-  bool tables = elementwise_aligned(a->cos, 0, weight) && elementwise_aligned(a->sin, 0, weight);
-  return small && (a->interleaved || (p->half % per == 0 && tables)) && a->d % per == 0 &&
+  return small && a->d % 2 == 0 && a->h % joined_heads(a, per) == 0 &&
          elementwise_aligned(a->x, p->x_stride * in, per * in) &&
          elementwise_aligned(a->y, p->y_stride * out, per * out);
 }
 
-// Of neighbours: the rotated part, and so a row of the tables, is not whole chunks, or they are not aligned.
+// Whether the rotated part of a head, or of neighbours a row of the tables, is not whole chunks, or the tables are not aligned.
 static bool is_loose(const SolRope *a, const RopeParams *p, int per) {
-  int weight = per / 2 * ops_size(weight_of(a));
+  int weight = (has_neighbours(a) ? per / 2 : per) * ops_size(weight_of(a));
   weight = weight > 16 ? 16 : weight;
-  return 2 * p->half % per || !elementwise_aligned(a->cos, 0, weight) ||
-         !elementwise_aligned(a->sin, 0, weight);
+  return a->d % per || (has_neighbours(a) ? 2 * p->half : p->half) % per ||
+         !elementwise_aligned(a->cos, 0, weight) || !elementwise_aligned(a->sin, 0, weight);
 }
 
 static int kernel_of(const SolRope *a) { // the first of those of its sizes
@@ -170,14 +178,8 @@ static int kernel_of(const SolRope *a) { // the first of those of its sizes
   return a->dtype == SOL_FP32 ? (wide_out ? KERNEL_4_4 : KERNEL_4_2) : wide_out ? KERNEL_2_4 : KERNEL_2_2;
 }
 
-// A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs.
-static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  enum { FEW = 1 << 20 };                                                                   // threads
-  int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = (a->d - rotary_of(a)) / per; // whole chunks
-  int64_t each = a->interleaved ? ROPE_NEIGHBOURS : ROPE_HEADS;
-  p->turns = a->interleaved ? ops_ceil_div(rotary_of(a), per) : p->half / per;
-  uint64_t items = (uint64_t)(p->turns + (a->interleaved ? rest : (rest + 1) / 2));
-  uint64_t groups = (uint64_t)((a->h + each - 1) / each);
+static void set_chunks(const SolRope *a, RopeParams *p, uint64_t items, uint64_t groups, OpsLaunch *l) {
+  enum { FEW = 1 << 20 }; // threads
   p->items = items * groups * (uint64_t)a->t;
   p->head32 = elementwise_divider32((uint32_t)items);
   p->groups32 = elementwise_divider32((uint32_t)groups);
@@ -185,21 +187,66 @@ static int plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   p->hints = p->items <= FEW;
   l->block = ROPE_THREADS;
   ops_grid(l->grid, p->items, l->block);
-  return kernel_of(a) + (a->interleaved ? 1 + is_loose(a, p, (int)per) : 0);
+}
+
+// A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs.
+static void plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
+  int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = (a->d - rotary_of(a)) / per; // whole chunks
+  bool neighbours = has_neighbours(a);
+  p->turns = neighbours ? 2 * p->half / per : p->half / per;
+  set_chunks(a, p, (uint64_t)(p->turns + (neighbours ? rest : (rest + 1) / 2)),
+             (uint64_t)ops_ceil_div(a->h, neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS), l);
+  l->kernel = kernel_of(a) + neighbours;
+}
+
+static int64_t set_joined(const SolRope *a, int64_t per, RopeParams *p) { // chunks of a joined head
+  int64_t joined = joined_heads(a, per);
+  p->joined = (uint32_t)(a->h / joined);
+  p->d32 = elementwise_divider32((uint32_t)a->d);
+  return a->d * joined / per;
+}
+
+static void plan_loose(const SolRope *a, RopeParams *p, OpsLaunch *l) {
+  int64_t units = set_joined(a, elementwise_chunk(a->dtype, out_of(a)), p);
+  set_chunks(a, p, (uint64_t)units, (uint64_t)ops_ceil_div(p->joined, ROPE_LOOSE), l);
+  l->kernel = kernel_of(a) + 2;
+}
+
+// Pairs half the rotated part apart in chunks that several threads have, of 2-byte elements. False: heads are so long that
+// `_words` is faster, which reads the tables by words.
+static bool plan_windows(const SolRope *a, RopeParams *p, OpsLaunch *l) {
+  enum { LONG = 8 }; // chunks of a joined head
+  int64_t units = set_joined(a, 8, p), groups = ops_ceil_div(p->joined, ROPE_WINDOWS), blocks = 1, tokens = 1;
+  if (units > LONG || p->half % 2 == 0) return false;
+  int64_t most = ROPE_WINDOW_THREADS / units; // groups of a block
+  if (groups > most)
+    blocks = ops_ceil_div(groups, most), groups = ops_ceil_div(groups, blocks);
+  else
+    tokens = most / groups;
+  p->head32 = elementwise_divider32((uint32_t)units);
+  p->groups32 = elementwise_divider32((uint32_t)groups);
+  p->blocks32 = elementwise_divider32((uint32_t)blocks);
+  p->tokens = (uint32_t)a->t;
+  p->block_tokens = (uint32_t)tokens;
+  l->block = (uint32_t)((units * groups * tokens + 31) / 32 * 32);
+  l->shared = 32 + l->block * ROPE_WINDOWS * 16;
+  l->kernel = KERNEL_WINDOWS_2_2;
+  ops_grid(l->grid, (uint64_t)(ops_ceil_div(a->t, tokens) * blocks), 1);
+  return true;
 }
 
 // Straight from memory, whatever the width of heads and wherever they start.
 static void plan_direct(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   int in = ops_size(a->dtype), out = ops_size(out_of(a)), weight = ops_size(weight_of(a));
-  int64_t places = a->d | (a->interleaved ? 0 : p->half), rest = a->d - rotary_of(a);
+  int64_t places = a->d | (has_neighbours(a) ? 0 : p->half), rest = a->d - rotary_of(a);
   bool two = places % 2 == 0 && elementwise_aligned(a->x, p->x_stride * in, 2 * in) &&
              elementwise_aligned(a->y, p->y_stride * out, 2 * out) &&
-             (a->interleaved ||
+             (has_neighbours(a) ||
               (elementwise_aligned(a->cos, 0, 2 * weight) && elementwise_aligned(a->sin, 0, 2 * weight)));
   p->per = two ? 2 : 1;
-  p->turns = a->interleaved ? p->half : p->half / p->per;
+  p->turns = has_neighbours(a) ? p->half : p->half / p->per;
   p->head = elementwise_divider(
-      (uint64_t)(p->turns + (a->interleaved ? ops_ceil_div(rest, 2) : ops_ceil_div(rest, 2 * p->per))));
+      (uint64_t)(p->turns + (has_neighbours(a) ? ops_ceil_div(rest, 2) : ops_ceil_div(rest, 2 * p->per))));
   p->few = a->h == ROPE_FEW;
   p->groups = elementwise_divider((uint64_t)ops_ceil_div(a->h, p->few ? ROPE_FEW : ROPE_MANY));
   p->items = p->head.by * p->groups.by * (uint64_t)(p->few ? ops_ceil_div(a->t, ROPE_TOKENS) : a->t);
@@ -208,7 +255,7 @@ static void plan_direct(const SolRope *a, RopeParams *p, OpsLaunch *l) {
     p->groups32 = elementwise_divider32((uint32_t)p->groups.by);
   }
   p->last = a->t - 1;
-  p->neighbours = a->interleaved != 0;
+  p->neighbours = has_neighbours(a);
   l->block = ROPE_THREADS;
   l->kernel = KERNEL_DIRECT_2_2 + (in == 4 ? 2 : 0) + (out == 4);
   ops_grid(l->grid, p->items, l->block);
@@ -242,15 +289,15 @@ static bool plan_tile(const SolContext *ctx, const SolRope *a, RopeParams *p, Op
                                   .bytes = ROPE_TILE_BYTES},
                        l);
   // Units: pairs, two of them where that is a word, and two elements that are only copied.
-  p->turns = a->interleaved || in == 4 ? p->half : ops_ceil_div(p->half, 2);
+  p->turns = has_neighbours(a) || in == 4 ? p->half : ops_ceil_div(p->half, 2);
   int64_t units = p->turns + ops_ceil_div(a->d - rotary_of(a), 2);
   p->head32 = elementwise_divider32((uint32_t)(units ? units : 1));
   p->lanes = lanes_of(units, a->h, p->tile.rows);
   p->last = a->t - 1;
-  int64_t places = a->d | (a->interleaved ? 0 : p->half);
+  int64_t places = a->d | (has_neighbours(a) ? 0 : p->half);
   p->x_unit = ops_align(a->x, (p->x_stride | places) * in, 2);
   p->y_unit = ops_align(a->y, (p->y_stride | places) * out, 2);
-  p->neighbours = a->interleaved != 0;
+  p->neighbours = has_neighbours(a);
   l->block = ROPE_TILE_THREADS;
   l->kernel = KERNEL_WORDS_2_2;
   return true;
@@ -277,13 +324,16 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   enum { AHEAD = 4 << 20 }; // bytes of x
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   p.ahead = (uint32_t)(AHEAD / (a->h * a->d * in));
-  if (is_wide(a, &p, elementwise_chunk(a->dtype, out_of(a)), in, out))
-    l.kernel = plan_wide(a, &p, &l);
-  else {
+  int per = elementwise_chunk(a->dtype, out_of(a));
+  bool chunks = has_chunks(a, &p, per, in, out), loose = is_loose(a, &p, per), bytes2 = in == 2 && out == 2;
+  if (chunks && !loose)
+    plan_wide(a, &p, &l);
+  else if (chunks && has_neighbours(a))
+    plan_loose(a, &p, &l);
+  else if (!(chunks && bytes2 && plan_windows(a, &p, &l))) {
     plan_direct(a, &p, &l);
     // Single elements of 2 bytes are too little for an access: shared memory is faster, where it holds a head.
-    bool single = p.per == 1 && in == 2 && out == 2;
-    if (single) plan_tile(ctx, a, &p, &l);
+    if (p.per == 1 && bytes2) plan_tile(ctx, a, &p, &l);
   }
   return ops_launch(ctx, &ops_rope, &l, stream);
 }
