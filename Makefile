@@ -132,7 +132,7 @@ test: ## set up, build, and run every test
 	@scripts/setup.sh build test
 	@+$(FOR_TESTS) $(SUBMAKE) all tests
 	@+$(FOR_TESTS) $(SUBMAKE) sanitized
-	@+$(FOR_TESTS) tests/run.sh unit sanitized house
+	@+$(FOR_TESTS) tests/run.sh house unit sanitized
 
 asan: ## run the unit tests and replay the fuzz corpora under ASan and UBSan
 	@+$(SUBMAKE) sanitized

@@ -8,8 +8,8 @@
 # skipped, as many tests as the last line counts, or one with what it says for a reason. SUITE_SECONDS (7200) is the most
 # that it gets: a net against hangs, so wide that it says nothing about the speed of the machine. A failing suite's output
 # is shown whole, each line after a '|'; of what was skipped the reasons are. As many suites run at once as there are
-# cores (JOBS), but for those of the house that build. The last line of all is "N passed, N failed" (", N skipped" where any were); the exit
-# code is 0 when tests ran and none failed.
+# cores (JOBS), whatever their group; those that build or install run one after another beside them. The last line of all
+# is "N passed, N failed" (", N skipped" where any were); the exit code is 0 when tests ran and none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export SUITE_SECONDS=${SUITE_SECONDS:-7200} B=${B:-build} CC=${CC:-cc} CXX=${CXX:-c++} CLANG=${CLANG:-clang} LC_ALL=C
@@ -22,6 +22,18 @@ suite() { # NAME COMMAND...: as soon as there is room for it
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
   suites+=("${1//\//_}") # no two may have the same name
   run "$@" &
+}
+
+in_turn() { # COMMAND...: suites named after their scripts, one after another, in one job
+  local command names=()
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  for command in "$@"; do names+=("$(basename "${command%% *}" .sh)"); done
+  suites+=("${names[@]}")
+  for command in "$@"; do
+    # shellcheck disable=SC2086 # words
+    (JOBS=1 run "${names[0]}" bash $command) # times counts what a shell ran
+    names=("${names[@]:1}")
+  done &
 }
 
 run() {
@@ -62,14 +74,13 @@ reasons() { # LOG LAST CODE: why tests were skipped, each reason once
   [ -z "$why" ] || echo ": $why"
 }
 
-count() { # all suites so far; one that left no count was killed
+count() { # one that left no count was killed
   local name p f s
   wait
   for name in "${suites[@]}"; do
     read -r p f s 2>/dev/null <"$logs/$name.count" || p=0 f=1 s=0
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   done
-  suites=()
 }
 
 since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
@@ -89,16 +100,12 @@ leaks() { # SOURCE
 
 programs() { # PREFIX BUILD: the test programs of one build, and the shell tests on it
   local source name
-  for source in tests/test_ops.c tests/test_corpus.c tests/test_*.c; do # the longest first
+  for source in tests/test_ops.c tests/test_corpus.c tests/test_*.sh tests/test_*.c; do # the longest first
     [ -e "$source" ] || continue
     name=$(basename "$source" .c)
     [[ " ${suites[*]} " == *" ${1//\//_}$name "* ]] && continue # it was first
-    ASAN_OPTIONS=${ASAN_OPTIONS-}$(leaks "$source") SOL=$2/sol suite "$1$name" $plain "$2/tests/$name"
-  done
-  for source in tests/test_*.sh; do
-    [ -e "$source" ] || continue
-    name=$(basename "$source")
-    ASAN_OPTIONS=${ASAN_OPTIONS-}$(leaks "$source") SOL=$2/sol suite "$1$name" $plain bash "$source"
+    if [[ $source == *.sh ]]; then set -- "$1" "$2" bash "$source"; else set -- "$1" "$2" "$2/tests/$name"; fi
+    ASAN_OPTIONS=${ASAN_OPTIONS-}$(leaks "$source") SOL=$2/sol suite "$1$name" $plain "${@:3}"
   done
 }
 
@@ -133,17 +140,12 @@ sanitized() {
 
 house() {
   local check
+  in_turn 'scripts/lint.sh changed' tests/{wasm,page,install,abi,packages}.sh
   for check in linters headers cuda examples runner layers scripts; do suite "$check" bash "tests/$check.sh"; done
-  jobs=1 # these use all cores, or build and install
-  suite lint scripts/lint.sh changed
-  for check in wasm page install abi packages; do suite "$check" bash "tests/$check.sh"; done
 }
 
-for group in "$@"; do
-  echo "-- $group"
-  "$group"
-  count
-done
+for group in "$@"; do "$group"; done
+count
 [ $((passed + failed)) -gt 0 ] || failed=1
 [ $skipped = 0 ] && echo "$passed passed, $failed failed" || echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -495,7 +495,7 @@ static bool unpacks(const OpsImage *image, int cc, SolError *err) {
 }
 
 static void check_images(const OpsImage *images, int count) {
-  for (int i = 0; i < count; i++)
+  for (int i = 0; i < count; i += CHECK_SANITIZED ? 8 : 1) // sanitized it takes a minute
     for (int cc = 75; cc <= 90; cc += 15) {
       SolError err = {0};
       CHECK_MSG(unpacks(&images[i], cc, &err), "%s for sm_%d: %s", images[i].name, cc, err.message);
