@@ -22,6 +22,7 @@ TRITON = {
     "elements, and a tensor padded to it.",
     "reread": "Use a larger BLOCK in the dimension whose data are read again, or order the programs so that those which share "
     "data run together (grouped ordering of tl.program_id, as for matrix products).",
+    "rewrite": "Keep the accumulator in a variable of the program (tl.zeros before the loop) and tl.store it once after the loop.",
     "spill": "The block does not fit into registers: use a smaller BLOCK, more num_warps (the same block over more threads), or "
     "fewer num_stages.",
     "bank_conflict": "The layout of the shared-memory block is the compiler's: try another BLOCK shape, num_warps or num_stages, "
