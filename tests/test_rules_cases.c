@@ -583,6 +583,55 @@ TEST(two_operands_are_one_finding) {
   }
 }
 
+// A sum kept in global memory; kernels whose blocks meet may read the bytes between two stores.
+TEST(bytes_that_are_stored_again_and_again) {
+  for (int which = 0; which < 3; which++) { // stored 64 times; once; 64 times and read, with barriers
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *store = add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 4, 4);
+    AuditTouch *t = &rig.touches[0];
+    if (which != 1) t->written /= 64, t->written_sectors /= 64, t->bytes /= 64;
+    if (which == 2) {
+      AuditInst *load = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+      AuditInst *barrier = add_shared(&rig, SOL_EMU_KIND_OTHER, "bar.sync 0;", 0, 0, 0);
+      load->pattern.allocation = store->pattern.allocation;
+      rig.launch.touch_count = 1, t->read = t->written;
+      barrier->barrier = true, barrier->counts = (SolEmuCounts){.executions = WARPS};
+    }
+    const AuditFinding *f = find(rig_finish(&rig), "rewrite");
+    CHECK_MSG((f != NULL) == (which == 0), "case %d", which);
+    if (f) CHECK_HAS(f->message, "stored 64 times");
+    audit_free(&rig.program);
+  }
+}
+
+// The lanes of a guarded branch are those that take it: a warp that goes on as one has none, and wastes nothing.
+TEST(a_branch_that_nobody_takes_has_no_idle_lanes) {
+  Rig rig;
+  rig_start(&rig);
+  for (int i = 0; i < 2; i++) {
+    AuditInst *in = add_shared(&rig, SOL_EMU_KIND_OTHER, i ? "@%p2 bra L;" : "@%p1 bra M;", 0, 0, 0);
+    in->branch = true, in->unit = SOL_EMU_CLASS_CONTROL;
+    in->counts =
+        (SolEmuCounts){.executions = (uint64_t)WARPS * 1024, .lanes = i ? 31 : 0, .divergent = (uint64_t)i};
+  }
+  CHECK(!finds(&rig, "divergence"));
+  audit_free(&rig.program);
+}
+
+// Windows that slide over an array start off a sector: that is no waste of its own, and they read the same bytes again.
+TEST(a_sliding_window_reads_again) {
+  Rig rig;
+  rig_start(&rig);
+  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 5, 4);
+  in->pattern.misaligned = WARPS;
+  AuditTouch *t = &rig.touches[0];
+  t->read = t->read_first /= 64, t->read_sectors /= 64, t->bytes /= 64;
+  in->counts.l2_hits = in->counts.l2_misses, in->counts.l2_misses = 0, in->counts.dram_read = 0;
+  CHECK(finds(&rig, "reread"));
+  audit_free(&rig.program);
+}
+
 // One lane in 32 of a block reads the element left of its row: a column, but of the edge alone.
 TEST(the_edge_of_a_tile_is_no_column_walk) {
   for (int edge = 0; edge < 2; edge++) {

@@ -180,7 +180,8 @@ void rule_divergence(Rules *r) {
   for (uint32_t i = 0; i < k->inst_count; i++) {
     const SolEmuCounts *c = &k->insts[i].counts;
     double share = rule_ratio((double)c->lanes, (double)c->executions * full), empty = 1 - share;
-    if (share >= MIXED_LANES || k->insts[i].barrier) continue;
+    // The lanes of a guarded branch are those that take it: a warp that goes on as one has none.
+    if (share >= MIXED_LANES || k->insts[i].barrier || k->insts[i].branch) continue;
     const MachineWork *d = &r->demands[i];
     after.issues -= d->issues * empty;
     after.fp32 -= d->fp32 * empty;

@@ -2,15 +2,17 @@
 #include "audit/rules.h"
 #include "base/format.h"
 
-#define L2_AGAIN   2.0  // times a byte comes from L2: fewer are not worth a word
-#define DRAM_AGAIN 1.5  // likewise from DRAM
-#define L1_AGAIN   8.0  // likewise from L1, where it is cheap
-#define REUSE      4.0  // times as many results that a load is advised to serve
-#define FEW_BYTES  128  // that one kernel leaves to the next: a result of all of its threads, not of each
-#define ALIKE      8.0  // times as many warps: more do not fit into one grid
-#define READ_ONCE  1.25 // a consumer that asks for each byte at most so often takes it as it comes
-#define FEW_VALUES 1024.0
-#define MANY_ZEROS 0.5
+#define L2_AGAIN    2.0  // times a byte comes from L2: fewer are not worth a word
+#define DRAM_AGAIN  1.5  // likewise from DRAM
+#define L1_AGAIN    8.0  // likewise from L1, where it is cheap
+#define MEMORY_PART 0.8  // of the time of what binds: where memory takes less, fewer reads change little
+#define SLIDING     1.5  // sectors over the fewest, of rows of 64 bytes that start anywhere
+#define REUSE       4.0  // times as many results that a load is advised to serve
+#define FEW_BYTES   128  // that one kernel leaves to the next: a result of all of its threads, not of each
+#define ALIKE       8.0  // times as many warps: more do not fit into one grid
+#define READ_ONCE   1.25 // a consumer that asks for each byte at most so often takes it as it comes
+#define FEW_VALUES  1024.0
+#define MANY_ZEROS  0.5
 
 // ---- reread ----
 
@@ -20,12 +22,18 @@ typedef struct Reads {            // loads of one allocation
   const AuditInst *worst;
 } Reads;
 
+// Whether the access pattern is no waste by itself. Windows that slide over an array start off a sector whatever its layout.
+static bool is_tidy(const Rules *r, uint32_t i) {
+  const SolEmuCounts *c = &r->kernel->insts[i].counts;
+  return r->access[i] == RULE_NONE || r->access[i] == RULE_async_line ||
+         (double)c->sectors <= SLIDING * (double)c->sectors_ideal;
+}
+
 // Of this allocation; of all that has no one allocation, where `t` has no address.
 static bool reads_of(const Rules *r, uint32_t i, const AuditTouch *t) {
   const AuditInst *in = &r->kernel->insts[i];
   uint64_t of = in->pattern.several ? 0 : in->pattern.allocation;
-  return in->kind == SOL_EMU_KIND_GLOBAL_LOAD &&
-         (r->access[i] == RULE_NONE || r->access[i] == RULE_async_line) && of == t->address;
+  return in->kind == SOL_EMU_KIND_GLOBAL_LOAD && is_tidy(r, i) && of == t->address;
 }
 
 static Reads sum_reads(const Rules *r, const AuditTouch *t) {
@@ -131,10 +139,11 @@ static void report_reread(Rules *r, const Rereads *all, const MachineWork *after
 // One finding for all operands: they are used together, and tiles serve all of them.
 void rule_reread(Rules *r) {
   const AuditKernel *k = r->kernel;
-  MachineResource bound = k->time.bound;
   Rereads all = {.times = 1};
   MachineWork after = k->work;
-  if (bound != MACHINE_DRAM && bound != MACHINE_L2 && bound != MACHINE_L1) return;
+  const double *seconds = k->time.seconds;
+  double memory = rule_most(seconds[MACHINE_DRAM], rule_most(seconds[MACHINE_L2], seconds[MACHINE_L1]));
+  if (memory < MEMORY_PART * seconds[k->time.bound]) return;
   for (uint32_t i = 0; i < k->touch_count; i++) add_reread(r, &k->touches[i], &all, &after);
   AuditTouch rest = rule_touch_or_all(k, NULL);
   add_reread(r, &rest, &all, &after);
