@@ -8,7 +8,8 @@ template <int COUNT> __device__ __forceinline__ void line_of(float *a, float x, 
 #pragma unroll
   for (int i = 0; i < COUNT; i++) a[i % 4] = a[i % 4] * x + (float)((i + k) % 7);
 }
-template <int PIECES, int KEPT, int PAST> __device__ __forceinline__ void pieces(float *a, float x, unsigned taken) {
+template <int PIECES, int KEPT, int PAST>
+__device__ __forceinline__ void pieces(float *a, float x, unsigned taken) {
 #pragma unroll
   for (int k = 0; k < PIECES; k++) {
     line_of<KEPT>(a, x, k);
@@ -16,7 +17,8 @@ template <int PIECES, int KEPT, int PAST> __device__ __forceinline__ void pieces
   }
 }
 // A launch finds the caches of instructions empty (bench/probe_cold.cu: again is as first). apart: clocks by which each warp starts later.
-template <int PIECES, int KEPT, int PAST> __global__ void jumps(long long *clk, float *out, float x, unsigned taken, int apart) {
+template <int PIECES, int KEPT, int PAST>
+__global__ void jumps(long long *clk, float *out, float x, unsigned taken, int apart) {
   float a[4] = {x, x + 1, x + 2, x + 3};
   long long took[3] = {0, 0, 0};
   for (long long from = clock64(), wait = (long long)(threadIdx.x / 32) * apart; clock64() - from < wait;) {
@@ -41,8 +43,10 @@ template <int PIECES, int KEPT, int PAST> static void row(long long *clk, float 
   for (int w = 0; w < warps; w++)
     for (int i = 0; i < 3; i++) sum[i] += (double)c[w * 3 + i] / warps;
   double all = (double)PIECES * KEPT;
-  printf("%s{\"pieces\": %d, \"kept\": %d, \"past\": %d, \"warps\": %d, \"apart\": %d, \"first\": %.2f, \"again\": [%.2f, %.2f], \"of warp 0\": [%.2f, %.2f, %.2f]}", comma,
-         PIECES, KEPT, PAST, warps, apart, sum[0] / all, sum[1] / all, sum[2] / all, (double)c[0] / all, (double)c[1] / all, (double)c[2] / all);
+  printf(
+      "%s{\"pieces\": %d, \"kept\": %d, \"past\": %d, \"warps\": %d, \"apart\": %d, \"first\": %.2f, \"again\": [%.2f, %.2f], \"of warp 0\": [%.2f, %.2f, %.2f]}",
+      comma, PIECES, KEPT, PAST, warps, apart, sum[0] / all, sum[1] / all, sum[2] / all, (double)c[0] / all,
+      (double)c[1] / all, (double)c[2] / all);
   comma = ",\n";
 }
 // One warp, the four schedulers with one each, with four each: together, and apart by part of what a round takes.
@@ -58,9 +62,12 @@ int main() {
   float *out;
   cudaMalloc(&clk, 1 << 12), cudaMalloc(&out, 1 << 16);
   printf("{\"gpu\": \"%s\", \"clocks\": \"of a warp, for an instruction\", \"rows\": [\n", p.name);
-  rows<1, 512, 0>(clk, out), rows<1, 1024, 0>(clk, out), rows<1, 2048, 0>(clk, out), rows<1, 4096, 0>(clk, out);
-  rows<16, 32, 0>(clk, out), rows<16, 32, 32>(clk, out), rows<16, 32, 96>(clk, out), rows<16, 32, 480>(clk, out);
-  rows<64, 32, 32>(clk, out), rows<64, 32, 96>(clk, out), rows<16, 128, 32>(clk, out), rows<16, 128, 384>(clk, out);
+  rows<1, 512, 0>(clk, out), rows<1, 1024, 0>(clk, out), rows<1, 2048, 0>(clk, out),
+      rows<1, 4096, 0>(clk, out);
+  rows<16, 32, 0>(clk, out), rows<16, 32, 32>(clk, out), rows<16, 32, 96>(clk, out),
+      rows<16, 32, 480>(clk, out);
+  rows<64, 32, 32>(clk, out), rows<64, 32, 96>(clk, out), rows<16, 128, 32>(clk, out),
+      rows<16, 128, 384>(clk, out);
   rows<128, 16, 32>(clk, out), rows<64, 64, 64>(clk, out);
   printf("],\n\"error\": \"%s\"}\n", cudaGetErrorString(cudaDeviceSynchronize()));
 }
