@@ -16,6 +16,17 @@ __global__ void __launch_bounds__(256) down(float *out, const float *in, int gro
       s += in[(size_t)(first + r) * COLUMNS + (column + turn * 128) % COLUMNS];
   out[blockIdx.x * 256 + threadIdx.x] = s;
 }
+// Whole lines: SHARE blocks read the same `bytes`, a float a thread, `ahead` of them before they are waited for; none again.
+template <int AHEAD>
+__global__ void __launch_bounds__(256) along(float *out, const float *in, int group, int n) {
+  float s = 0;
+  in += (size_t)(blockIdx.x / group) * n;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < n; i += 256 * AHEAD)
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) s += __ldcg(&in[i + k * 256]);
+  out[blockIdx.x * 256 + threadIdx.x] = s;
+}
 static const char *comma = "";
 static void row(const char *what, float *out, const float *in, int blocks, int group, int apart, int step) {
   cudaEvent_t from, to;
@@ -35,6 +46,22 @@ static void row(const char *what, float *out, const float *in, int blocks, int g
   comma = ",\n";
 }
 
+template <int AHEAD> static void line_row(float *out, const float *in, int group) {
+  cudaEvent_t from, to;
+  float ms, least = 1e9;
+  const int blocks = 1056, n = 8192; // 32 KiB of a block, 33 MiB of all
+  cudaEventCreate(&from), cudaEventCreate(&to);
+  for (int k = 0; k < 4; k++) {
+    cudaEventRecord(from);
+    along<AHEAD><<<blocks, 256>>>(out, in, group, n);
+    cudaEventRecord(to), cudaEventSynchronize(to), cudaEventElapsedTime(&ms, from, to);
+    if (ms < least) least = ms;
+  }
+  printf("%s{\"what\": \"whole lines\", \"ahead\": %d, \"share\": %d, \"us\": %.2f, \"TB/s\": %.3f}", comma,
+         AHEAD, group, least * 1e3, (double)blocks * n * 4 / ((least * 1e3 - 3) * 1e-6) * 1e-12);
+  comma = ",\n";
+}
+
 int main() {
   cudaDeviceProp p;
   cudaGetDeviceProperties(&p, 0);
@@ -50,5 +77,6 @@ int main() {
     row("line and sector", out, in, blocks, 32, 1, 32);
     row("all", out, in, blocks, 132, 0, 8);
   }
+  for (int share : {1, 2, 4, 8, 16, 32, 132, 1056}) line_row<4>(out, in, share), line_row<16>(out, in, share);
   printf("],\n\"error\": \"%s\"}\n", cudaGetErrorString(cudaDeviceSynchronize()));
 }
