@@ -98,6 +98,8 @@ static uint32_t find_line(const Fit *f, uint32_t line) {
 // Whether the machine instruction is the one that a PTX instruction of that kind has one of.
 static bool is_main(const AuditInst *in, const SassInst *m) {
   if (m->kind == SASS_KIND_MOVE) return false;
+  // A floating-point atomic on shared memory is a loop of a load and a swap.
+  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) return m->kind == SASS_KIND_SHARED_ATOMIC;
   switch (in->unit) {
   case SOL_EMU_CLASS_MEMORY: return m->unit == SASS_UNIT_MEMORY;
   case SOL_EMU_CLASS_BARRIER: return m->kind == SASS_KIND_BARRIER;
