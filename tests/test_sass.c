@@ -409,6 +409,20 @@ TEST(constants_apart_are_waited_for) {
   }
 }
 
+// Such an atomic is a loop of a load and a compare-and-swap, gone through once for it.
+TEST(a_real_atomic_on_shared_memory_is_one_loop) {
+  Made m = {0};
+  m.ptx[0] =
+      did(1, "atom.shared.add.f32 %f1, [%r1], %f2;", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_ATOMIC, 100);
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_SHARED_LOAD, false);
+  add_inst(&m, 1, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_SHARED_ATOMIC, false);
+  for (uint32_t i = 0; i < 3; i++) m.insts[i].stall = 1, m.insts[i].sets = 7;
+  add_block(&m, 3, SASS_NONE, 0);
+  read_made(&m, gpu("h200"), 1);
+  CHECK_NEAR(m.ptx[0].executed.issues, 300, 1e-6);
+}
+
 // Code that is longer than what an SM keeps is fetched no faster than that; a short loop in it is fetched once.
 TEST(long_code_has_to_be_fetched) {
   enum { MOST = 10000 };
