@@ -450,6 +450,41 @@ TEST(long_code_has_to_be_fetched) {
   }
 }
 
+// Of a hundred warps sixty branch over what the others execute: that takes them longer, the more so the further their code reaches.
+TEST(branches_that_are_taken_hold_warps_up) {
+  enum { MOST = 5000 };
+  MachineModel model = machine_model(gpu("h200"));
+  static SassInst insts[MOST];
+  const uint32_t past[] = {100, 4000};
+  const double clocks[] = {model.jump_clocks, model.jump_far_clocks};
+  for (size_t k = 0; k < SOL_COUNT(past); k++) {
+    Made m = {0};
+    SolArena arena = {0};
+    for (uint32_t i = 0; i < 3; i++)
+      m.ptx[i] = did(i + 1, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER,
+                     i == 1 ? 40 * (uint64_t)past[k] : 100);
+    m.code.count = past[k] + 3;
+    for (uint32_t i = 0; i < m.code.count; i++)
+      insts[i] = (SassInst){.line = i < 2             ? 1
+                                    : i < past[k] + 2 ? 2
+                                                      : 3,
+                            .target = SASS_NONE,
+                            .unit = SASS_UNIT_FP32,
+                            .stall = 4,
+                            .sets = 7};
+    insts[1].kind = SASS_KIND_BRANCH, insts[1].unit = SASS_UNIT_OTHER, insts[1].line = 0;
+    add_block(&m, 2, 1, 2);
+    add_block(&m, past[k], 2, SASS_NONE);
+    add_block(&m, 1, SASS_NONE, SASS_NONE);
+    m.code.insts = insts, m.code.blocks = m.blocks;
+    CHECK(audit_machine_code(&m.code, model.device, m.ptx, 3, &arena));
+    double all = 0;
+    for (uint32_t i = 0; i < 3; i++) all += m.ptx[i].executed.clocks;
+    CHECK_NEAR(all, 4.0 * (100 * 3 + 40 * past[k]) + 60 * clocks[k], 1e-3);
+    sol_arena_free(&arena);
+  }
+}
+
 // A branch over a load is a guard: the load takes its slot in every warp.
 TEST(a_guarded_instruction_takes_its_slot) {
   Made m = {0};
