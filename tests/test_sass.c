@@ -652,6 +652,23 @@ TEST(an_atomic_of_one_lane_takes_its_turn) {
   CHECK_INT(m.ptx[0].pattern.queue_packets, 0);
 }
 
+// Of two such atomics the first has the vote; the second, by the same warps, is guarded by what it found. One that is not guarded is by all lanes.
+TEST(atomics_side_by_side_share_a_vote) {
+  Made m = {0};
+  for (uint32_t i = 0; i < 3; i++) {
+    m.ptx[i] = did(i + 1, "atom.global.add.u32 %r1, [%rd1], 1;", SOL_EMU_CLASS_MEMORY,
+                   SOL_EMU_KIND_GLOBAL_ATOMIC, 100);
+    m.ptx[i].counts.requests = 100;
+    m.ptx[i].counts.atomics = m.ptx[i].pattern.same = m.ptx[i].pattern.queue_lanes = 3200;
+  }
+  add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_VOTE, false);
+  for (uint32_t i = 0; i < 3; i++) add_inst(&m, i + 1, SASS_UNIT_MEMORY, SASS_KIND_ATOMIC, i < 2);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 5, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 3);
+  for (uint32_t i = 0; i < 3; i++) CHECK_INT(m.ptx[i].pattern.queue_lanes, i < 2 ? 100 : 3200);
+}
+
 TEST(spills_and_dropped_accesses) {
   Made m = {0};
   m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);
