@@ -239,10 +239,12 @@ static void fit_lines(Fit *f) {
       f->lines[f->votes[i].line].fitted += f->votes[i].copies * f->times[b];
 }
 
-// What a block passes on to one of the two that may follow it.
+// What a block passes on to one of the two that may follow it. The end of a loop passes on all that it has, as far as that has entered the
+// loop (leaves).
 static double passes(const Fit *f, uint32_t from, uint32_t to) {
   const SassBlock *p = &f->code->blocks[from];
   uint32_t other = p->next == to ? p->branch : p->next;
+  if (other <= from) return f->times[from];
   if (other == SASS_NONE || other == to || f->never[other] || f->detour[other] >= 0) return f->times[from];
   if (!f->strength[other]) return f->times[from] / 2;
   return f->times[other] < f->times[from] ? f->times[from] - f->times[other] : 0;
