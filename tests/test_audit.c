@@ -214,6 +214,19 @@ TEST(chains_take_local_memory_for_what_the_machine_made_of_it) {
   CHECK_NEAR(audit_chain(m, &w, &waits, &c, &ptx, 1), 132e3 * far_clocks() / mean, 1e-9);
 }
 
+// A wait that the machine splits into two was beyond L1 if either of its loads was: of all waits three quarters, of the loads half.
+TEST(chains_split_waits_into_those_of_single_loads) {
+  AuditInst in = load_inst(1056, 4224);
+  AuditWaits waits = {.per_load = 1, .clocks = far_clocks(), .far = far_clocks()};
+  MachineWork w = {.warps_per_block = 8};
+  SolEmuChain c = {.l1_waits = 100e3, .far_waits = 300e3};
+  audit_demand(h200(), &in, &waits, 1, &w);
+  AuditPtx ptx = {.executions = 1056, .load_waits = w.load_waits / 2};
+  double clocks = 400e3 * (far_clocks() + h200()->device->l1_latency.value);
+  CHECK_NEAR(audit_chain(h200(), &w, &waits, &c, &ptx, 1), clocks / (machine_wait_clocks(h200(), &w) / 8),
+             1e-3);
+}
+
 // In clusters an SM holds fewer blocks, however small.
 TEST(blocks_of_clusters_have_few_places) {
   AuditProgram p;

@@ -235,6 +235,16 @@ TEST(uneven_blocks_keep_one_sm_busy_and_end_late) {
   CHECK(time_of(&w).seconds[MACHINE_LATENCY] > 1.9 * even.seconds[MACHINE_LATENCY]);
 }
 
+// A place that is taken by one block after another costs their starts and ends, however much longer than others some of them are.
+TEST(starts_and_ends_between_waves_are_alike) {
+  MachineWork w = full();
+  w.blocks = 132 * 8 * 4;
+  w.load_wait_clocks = w.blocks * w.warps_per_block * 10000;
+  w.longest = 3;
+  CHECK_NEAR(time_of(&w).seconds[MACHINE_LATENCY],
+             (3 * 4 * 10000 + 3 * h200().block_clocks - latency()) / clock_rate(), 1e-9);
+}
+
 TEST(warps_wait_together_and_waves_one_after_another) {
   MachineWork w = full();
   w.blocks = 132 * 8;

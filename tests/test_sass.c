@@ -409,6 +409,20 @@ TEST(constants_apart_are_waited_for) {
   }
 }
 
+// Such an atomic is a loop of a load and a compare-and-swap, gone through once for it.
+TEST(a_real_atomic_on_shared_memory_is_one_loop) {
+  Made m = {0};
+  m.ptx[0] =
+      did(1, "atom.shared.add.f32 %f1, [%r1], %f2;", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_ATOMIC, 100);
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_SHARED_LOAD, false);
+  add_inst(&m, 1, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_SHARED_ATOMIC, false);
+  for (uint32_t i = 0; i < 3; i++) m.insts[i].stall = 1, m.insts[i].sets = 7;
+  add_block(&m, 3, SASS_NONE, 0);
+  read_made(&m, gpu("h200"), 1);
+  CHECK_NEAR(m.ptx[0].executed.issues, 300, 1e-6);
+}
+
 // Code that is longer than what an SM keeps is fetched no faster than that; a short loop in it is fetched once.
 TEST(long_code_has_to_be_fetched) {
   enum { MOST = 10000 };
@@ -434,6 +448,56 @@ TEST(long_code_has_to_be_fetched) {
     CHECK_NEAR(m.ptx[1].executed.clocks, 100.0 * 500, 1e-6);
     sol_arena_free(&arena);
   }
+}
+
+// Of a hundred warps sixty branch over what the others execute: that takes them longer, the more so the further their code reaches.
+TEST(branches_that_are_taken_hold_warps_up) {
+  enum { MOST = 5000 };
+  MachineModel model = machine_model(gpu("h200"));
+  static SassInst insts[MOST];
+  const uint32_t past[] = {100, 1000, 4000};
+  const double clocks[] = {model.jump_near_clocks, model.jump_clocks, model.jump_far_clocks};
+  for (size_t k = 0; k < SOL_COUNT(past); k++) {
+    Made m = {0};
+    SolArena arena = {0};
+    for (uint32_t i = 0; i < 3; i++)
+      m.ptx[i] = did(i + 1, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER,
+                     i == 1 ? 40 * (uint64_t)past[k] : 100);
+    m.code.count = past[k] + 3;
+    for (uint32_t i = 0; i < m.code.count; i++)
+      insts[i] = (SassInst){.line = i < 2             ? 1
+                                    : i < past[k] + 2 ? 2
+                                                      : 3,
+                            .target = SASS_NONE,
+                            .unit = SASS_UNIT_FP32,
+                            .stall = 4,
+                            .sets = 7};
+    insts[1].kind = SASS_KIND_BRANCH, insts[1].unit = SASS_UNIT_OTHER, insts[1].line = 0;
+    add_block(&m, 2, 1, 2);
+    add_block(&m, past[k], 2, SASS_NONE);
+    add_block(&m, 1, SASS_NONE, SASS_NONE);
+    m.code.insts = insts, m.code.blocks = m.blocks;
+    CHECK(audit_machine_code(&m.code, model.device, m.ptx, 3, &arena));
+    double all = 0;
+    for (uint32_t i = 0; i < 3; i++) all += m.ptx[i].executed.clocks;
+    CHECK_NEAR(all, 4.0 * (100 * 3 + 40 * past[k]) + 60 * clocks[k], 1e-3);
+    sol_arena_free(&arena);
+  }
+}
+
+// So does a place where lanes meet, and a return.
+TEST(meetings_and_returns_hold_warps_up) {
+  MachineModel model = machine_model(gpu("h200"));
+  Made m = {0};
+  m.ptx[0] = did(1, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+  add_inst(&m, 1, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_NONE, false);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_RETURN, false);
+  m.insts[1].opcode = 0x141; // BSYNC
+  for (uint32_t i = 0; i < 3; i++) m.insts[i].stall = 1, m.insts[i].sets = 7;
+  add_block(&m, 3, SASS_NONE, SASS_NONE);
+  read_made(&m, model.device, 1);
+  CHECK_NEAR(m.ptx[0].executed.clocks, 100 * (3 + model.meeting_clocks + model.return_clocks), 1e-6);
 }
 
 // A branch over a load is a guard: the load takes its slot in every warp.
@@ -601,6 +665,23 @@ TEST(an_atomic_of_one_lane_takes_its_turn) {
   read_made(&m, gpu("h200"), 1);
   CHECK_INT(m.ptx[0].pattern.queue_lanes, 100);
   CHECK_INT(m.ptx[0].pattern.queue_packets, 0);
+}
+
+// Of two such atomics the first has the vote; the second, by the same warps, is guarded by what it found. One that is not guarded is by all lanes.
+TEST(atomics_side_by_side_share_a_vote) {
+  Made m = {0};
+  for (uint32_t i = 0; i < 3; i++) {
+    m.ptx[i] = did(i + 1, "atom.global.add.u32 %r1, [%rd1], 1;", SOL_EMU_CLASS_MEMORY,
+                   SOL_EMU_KIND_GLOBAL_ATOMIC, 100);
+    m.ptx[i].counts.requests = 100;
+    m.ptx[i].counts.atomics = m.ptx[i].pattern.same = m.ptx[i].pattern.queue_lanes = 3200;
+  }
+  add_inst(&m, 1, SASS_UNIT_OTHER, SASS_KIND_VOTE, false);
+  for (uint32_t i = 0; i < 3; i++) add_inst(&m, i + 1, SASS_UNIT_MEMORY, SASS_KIND_ATOMIC, i < 2);
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 5, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 3);
+  for (uint32_t i = 0; i < 3; i++) CHECK_INT(m.ptx[i].pattern.queue_lanes, i < 2 ? 100 : 3200);
 }
 
 TEST(spills_and_dropped_accesses) {

@@ -98,6 +98,8 @@ static uint32_t find_line(const Fit *f, uint32_t line) {
 // Whether the machine instruction is the one that a PTX instruction of that kind has one of.
 static bool is_main(const AuditInst *in, const SassInst *m) {
   if (m->kind == SASS_KIND_MOVE) return false;
+  // A floating-point atomic on shared memory is a loop of a load and a swap.
+  if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) return m->kind == SASS_KIND_SHARED_ATOMIC;
   switch (in->unit) {
   case SOL_EMU_CLASS_MEMORY: return m->unit == SASS_UNIT_MEMORY;
   case SOL_EMU_CLASS_BARRIER: return m->kind == SASS_KIND_BARRIER;
@@ -237,10 +239,12 @@ static void fit_lines(Fit *f) {
       f->lines[f->votes[i].line].fitted += f->votes[i].copies * f->times[b];
 }
 
-// What a block passes on to one of the two that may follow it.
+// What a block passes on to one of the two that may follow it. The end of a loop passes on all that it has, as far as that has entered the
+// loop (leaves).
 static double passes(const Fit *f, uint32_t from, uint32_t to) {
   const SassBlock *p = &f->code->blocks[from];
   uint32_t other = p->next == to ? p->branch : p->next;
+  if (other <= from) return f->times[from];
   if (other == SASS_NONE || other == to || f->never[other] || f->detour[other] >= 0) return f->times[from];
   if (!f->strength[other]) return f->times[from] / 2;
   return f->times[other] < f->times[from] ? f->times[from] - f->times[other] : 0;

@@ -6,13 +6,14 @@
 //  2. A load that the machine does not have, and whose address another one reads, has been dropped; so has every
 //     access to a local array that the machine keeps in registers.
 //  3. Atomics by a whole warp on one address: the machine adds up the warp's values first (it votes, or
-//     reduces), and one lane executes the atomic.
+//     reduces), and one lane executes the atomic. Of atomics side by side one has the vote for all, whose lane is a guard of each.
 #include "audit/inside.h"
 
 typedef struct Own { // what the machine has for a PTX instruction
   uint32_t accesses; // to memory
   uint8_t narrowest;
   bool votes;
+  bool guarded; // all those accesses
 } Own;
 
 static bool is_shared(SolEmuKind kind) {
@@ -84,6 +85,17 @@ static void combine(AuditInst *in) {
   if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) in->counts.wavefronts = in->counts.shared_requests;
 }
 
+// Whether it takes the lane that votes have found for another atomic of the same warps.
+static bool shares_vote(const AuditInst *insts, uint32_t count, const Own *own, uint32_t at) {
+  const AuditInst *in = &insts[at];
+  if (!own[at].guarded || in->pattern.same < in->counts.lanes) return false;
+  for (uint32_t i = 0; i < count; i++)
+    if (own[i].votes && insts[i].counts.requests && insts[i].counts.lanes == in->counts.lanes &&
+        insts[i].counts.executions == in->counts.executions && insts[i].kind == in->kind)
+      return true;
+  return false;
+}
+
 static void change(AuditInst *insts, uint32_t count, const Own *own, uint32_t at) {
   AuditInst *in = &insts[at];
   bool load = in->kind == SOL_EMU_KIND_GLOBAL_LOAD || in->kind == SOL_EMU_KIND_SHARED_LOAD,
@@ -93,7 +105,7 @@ static void change(AuditInst *insts, uint32_t count, const Own *own, uint32_t at
   else if (!own[at].accesses &&
            (is_local(in->kind) || (load && !in->async && read_elsewhere(insts, count, own, at))))
     drop(in);
-  else if (atomic && own[at].votes)
+  else if (atomic && (own[at].votes || shares_vote(insts, count, own, at)))
     combine(in);
 }
 
@@ -110,6 +122,7 @@ bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const 
     Own *o = &own[inst_of[i]];
     if (m->kind == SASS_KIND_VOTE) o->votes = true;
     if (m->unit != SASS_UNIT_MEMORY) continue;
+    o->guarded = m->guarded && (o->guarded || !o->accesses);
     if (!o->accesses++ || m->width < o->narrowest) o->narrowest = m->width;
   }
   for (uint32_t i = 0; i < count; i++) change(insts, count, own, i);

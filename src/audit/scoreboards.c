@@ -26,12 +26,14 @@ typedef struct State {
 
 // The launch, and clocks until a result arrives, which tell the part of a wait that others have hidden.
 typedef struct Launch {
+  const MachineModel *model;
   const SassCode *code;
   AuditInst *insts;
   const uint32_t *inst_of;
   double latency[LOAD + 1];
   double apart;        // of a constant load, for each word beyond the first
   const double *fetch; // by block: clocks of an instruction, at least
+  const double *jump;  // by block: clocks of a branch that is taken, beyond its own
   const double
       *taken; // by PTX instruction: of its accesses that the machine issues, those that a warp has a lane for
 } Launch;
@@ -135,17 +137,35 @@ static double guards_taken(const Launch *l, const SassBlock *block) {
   return loads > 0 ? taken / loads : 1;
 }
 
-static void pass_block(const Launch *l, const SassBlock *block, State *s, double times, bool count) {
-  double late = late_of(l, block), idle = times * (1 - guards_taken(l, block));
+// Of the executions of a branch or call, those behind which the warp goes on elsewhere than at the next instruction.
+static double jumps_of(const SassInst *m, const SassBlock *block, double times, const double *all) {
+  if (m->kind == SASS_KIND_CALL || m->kind == SASS_KIND_JUMP) return 1;
+  if (m->kind != SASS_KIND_BRANCH) return 0;
+  double onward = block->next == SASS_NONE ? 0 : all[block->next];
+  return onward < times ? 1 - onward / times : 0;
+}
+
+// Clocks of an instruction besides those that the compiler wrote for it: to go on elsewhere, to meet lanes that may have gone elsewhere.
+static double detour_of(const Launch *l, const SassInst *m, uint32_t b, const double *all) {
+  enum { BSYNC = 0x141 };
+  if (m->opcode == BSYNC) return l->model->meeting_clocks;
+  if (m->kind == SASS_KIND_RETURN) return l->model->return_clocks;
+  return jumps_of(m, &l->code->blocks[b], all[b], all) * l->jump[b];
+}
+
+static void pass_block(const Launch *l, uint32_t b, State *s, const double *all, bool count) {
+  const SassBlock *block = &l->code->blocks[b];
+  double times = all[b], late = late_of(l, block), idle = times * (1 - guards_taken(l, block));
   for (uint32_t i = block->first; i < block->first + block->count; i++) {
     const SassInst *m = &l->code->insts[i];
     AuditInst *in = &l->insts[l->inst_of[i] == SASS_NONE ? 0 : l->inst_of[i]];
     Wait w = await(l, s, m->waits);
     if (count && w.what) count_wait(w.what, times * w.clocks * w.share / l->latency[w.what], &in->executed);
-    if (count) in->executed.clocks += times * (m->stall + late);
+    double clocks = m->stall + late + detour_of(l, m, b, all);
+    if (count) in->executed.clocks += times * clocks;
     if (count && m->guarded) in->executed.idle += idle;
     pass_wait(s, &w);
-    pass_time(s, m->stall + late);
+    pass_time(s, clocks);
     if (m->sets < SASS_SCOREBOARDS)
       set_board(&s->boards[m->sets], pending_of(m, in), share_of(l, m, l->inst_of[i]), more_of(l, in));
   }
@@ -167,20 +187,41 @@ static double code_of(const SassCode *code, const double *times, uint32_t first,
   return insts * INST_BYTES;
 }
 
+// Bytes from the first block that is executed to the last one.
+static double span_of(const SassCode *code, const double *times, uint32_t first, uint32_t last) {
+  while (first < last && !(times[first] > 0)) first++;
+  while (last > first && !(times[last] > 0)) last--;
+  const SassBlock *end = &code->blocks[last];
+  return (double)(end->first + end->count - code->blocks[first].first) * INST_BYTES;
+}
+
+typedef struct Fetches { // by block
+  double *fetch, *jump;
+  uint32_t *size; // blocks of the loop
+} Fetches;
+
+static void find_fetch(const SassCode *code, const MachineModel *m, const double *times, uint32_t first,
+                       uint32_t last, const Fetches *to) {
+  double fetch = fetch_of(m, code_of(code, times, first, last)), span = span_of(code, times, first, last),
+         jump = span > m->code_bytes   ? m->jump_far_clocks
+                : span > m->jump_bytes ? m->jump_clocks
+                                       : m->jump_near_clocks;
+  for (uint32_t b = first; b <= last; b++)
+    if (last - first < to->size[b]) to->size[b] = last - first, to->fetch[b] = fetch, to->jump[b] = jump;
+}
+
 // A block is fetched again after what the innermost loop that holds it executes; what is in none, after all of the kernel. Functions
-// of ptxas's own belong to whoever calls them, and count as being there. `size`: by block, of that loop.
-static void find_fetches(const SassCode *code, const MachineModel *m, const double *times, double *fetch,
-                         uint32_t *size) {
-  double all = fetch_of(m, code_of(code, times, 0, code->block_count - 1));
-  for (uint32_t b = 0; b < code->block_count; b++)
-    fetch[b] = code->blocks[b].subroutine ? 0 : all, size[b] = UINT32_MAX;
-  for (uint32_t last = 0; last < code->block_count && all > 0; last++) {
+// of ptxas's own belong to whoever calls them, and count as being there.
+static void find_fetches(const SassCode *code, const MachineModel *m, const double *times,
+                         const Fetches *to) {
+  memset(to->size, 0xff, code->block_count * sizeof *to->size);
+  find_fetch(code, m, times, 0, code->block_count - 1, to);
+  for (uint32_t last = 0; last < code->block_count; last++) {
     uint32_t first = code->blocks[last].branch;
-    if (first == SASS_NONE || first > last || !(times[last] > 0)) continue;
-    double loop = fetch_of(m, code_of(code, times, first, last));
-    for (uint32_t b = first; b <= last; b++)
-      if (last - first < size[b]) size[b] = last - first, fetch[b] = loop;
+    if (first != SASS_NONE && first <= last && times[last] > 0) find_fetch(code, m, times, first, last, to);
   }
+  for (uint32_t b = 0; b < code->block_count; b++)
+    if (code->blocks[b].subroutine) to->fetch[b] = 0;
 }
 
 // Where the machine goes through an access more often than the PTX does, it is guarded: the rest has no lane.
@@ -211,7 +252,7 @@ static void pass_on(const Launch *l, uint32_t b, const double *times, State *bef
   State s = before[b];
   join(l, &s, again, 1);
   before[b] = *again = none;
-  pass_block(l, &l->code->blocks[b], &s, times[b], count);
+  pass_block(l, b, &s, times, count);
   lead(l, b, l->code->blocks[b].next, times, before, &s);
   lead(l, b, l->code->blocks[b].branch, times, before, &s);
 }
@@ -219,20 +260,21 @@ static void pass_on(const Launch *l, uint32_t b, const double *times, State *bef
 bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, uint32_t count,
                        const double *times, const uint32_t *inst_of, SolArena *arena) {
   SolFigure shared = model->device->smem_latency;
-  Launch l = {.code = code, .insts = insts, .inst_of = inst_of};
+  Launch l = {.model = model, .code = code, .insts = insts, .inst_of = inst_of};
   l.apart = model->constant_apart_clocks;
   l.latency[UNIT] = model->unit_clocks;
   l.latency[SHARED] = sol_known(shared) ? shared.value : 0;
   l.latency[LOAD] = machine_far_clocks(model);
   State *before = sol_arena_alloc(arena, 2 * (code->block_count + 1) * sizeof *before);
-  double *fetch = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *fetch);
+  double *fetch = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *fetch),
+         *jump = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *jump);
   double *taken = sol_arena_alloc(arena, (count + 1) * sizeof *taken);
   uint32_t *size = sol_arena_alloc(arena, (code->block_count + 1) * sizeof *size);
-  if (!before || !fetch || !size || !taken) return false;
+  if (!before || !fetch || !jump || !size || !taken) return false;
   find_taken(code, insts, count, times, inst_of, taken);
   l.taken = taken;
-  find_fetches(code, model, times, fetch, size);
-  l.fetch = fetch;
+  find_fetches(code, model, times, &(Fetches){fetch, jump, size});
+  l.fetch = fetch, l.jump = jump;
   memset(before, 0, 2 * (code->block_count + 1) * sizeof *before);
   for (int turn = 0; turn < 2; turn++) // the first finds what loops leave pending for their next iteration
     for (uint32_t b = 0; b < code->block_count; b++) pass_on(&l, b, times, before, turn > 0);

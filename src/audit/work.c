@@ -30,6 +30,16 @@ static double power(double p, double n) {
   return all;
 }
 
+// The probability of one of n that are alike, where that of all together is p.
+static double root(double p, double n) {
+  double low = p, high = 1;
+  for (int i = 0; i < 32; i++) {
+    double middle = (low + high) / 2;
+    *(power(middle, n) < p ? &low : &high) = middle;
+  }
+  return high;
+}
+
 AuditWaits audit_waits(const MachineModel *m, const AuditInst *insts, uint32_t count,
                        const SolEmuFlight *flight) {
   const SolDevice *d = m->device;
@@ -231,11 +241,12 @@ void audit_demand(const MachineModel *m, const AuditInst *in, const AuditWaits *
   add_global(m, in, waits, scale, w);
 }
 
-// Of waits that the machine joins, one is beyond L1 if any of them is.
+// Of waits that the machine joins, one is beyond L1 if any of them is; one that the machine splits was beyond it if any of its parts is.
 static double far_of(const SolEmuChain *chain, double joined) {
   double all = chain->l1_waits + chain->far_waits;
-  if (!(joined > 0 && joined < 1) || all <= 0) return chain->far_waits * joined;
-  return all * joined * (1 - power(chain->l1_waits / all, 1 / joined));
+  if (!(joined > 0) || all <= 0) return chain->far_waits * joined;
+  double near = chain->l1_waits / all;
+  return all * joined * (1 - (joined < 1 ? power(near, 1 / joined) : root(near, joined)));
 }
 
 // The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain. A warp that it leads through

@@ -124,15 +124,17 @@ typedef struct Spread {
   const SolDevice *d;
   double clock, sms;
   double share; // of all the SMs' work: the busiest one's; 1 / sms where blocks are many
+  double turns; // in which a place for a block is taken: waves of blocks
   double waves; // that wait one after another, as long as waves of equal blocks
 } Spread;
 
 static Spread spread_of(const MachineModel *model, const MachineWork *w) {
   const SolDevice *d = model->device;
-  Spread m = {model, d, d->boost_clock.value, d->sms.value, 1 / d->sms.value, 1};
+  Spread m = {model, d, d->boost_clock.value, d->sms.value, 1 / d->sms.value, 1, 1};
   double blocks = sol_larger(w->blocks, 1), slots = sol_larger(w->blocks_per_sm, 1) * m.sms;
   m.share = __builtin_ceil(blocks / m.sms) / blocks * (w->busiest > 0 ? w->busiest : 1);
-  m.waves = __builtin_ceil(blocks / slots) * (w->longest > 0 ? w->longest : 1);
+  m.turns = __builtin_ceil(blocks / slots);
+  m.waves = m.turns * (w->longest > 0 ? w->longest : 1);
   return m;
 }
 
@@ -228,7 +230,7 @@ static double latency_seconds(const Spread *m, const MachineWork *w, double warp
   bool known = sol_known(m->d->mem_latency) && sol_known(m->d->smem_latency);
   if (!known) out->left_out |= 1u << MACHINE_LATENCY;
   double clocks = machine_wait_clocks(m->model, w) * (w->chain > 1 ? w->chain : 1);
-  double between = m->model->block_clocks * (m->waves - 1);
+  double between = m->model->block_clocks * (m->turns - 1); // however long the blocks are
   double chain = (clocks / warps * m->waves + between) * w->launches / m->clock;
   double counted = sol_known(m->d->l2_latency) ? m->d->l2_latency.value * w->launches / m->clock : 0;
   return sol_larger(chain - counted, 0);
@@ -237,7 +239,7 @@ static double latency_seconds(const Spread *m, const MachineWork *w, double warp
 // What replayed blocks wait, one wave after another, and no other resident block has work for.
 static double exposed_seconds(const Spread *m, const MachineWork *w, double busy) {
   double resident = w->blocks / m->sms < w->blocks_per_sm ? w->blocks / m->sms : w->blocks_per_sm;
-  double all = (w->exposed * m->waves + m->model->block_clocks * (m->waves - 1)) * w->launches / m->clock;
+  double all = (w->exposed * m->waves + m->model->block_clocks * (m->turns - 1)) * w->launches / m->clock;
   return sol_larger(resident > 1 ? all - busy * (resident - 1) / resident : all, 0);
 }
 
