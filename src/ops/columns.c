@@ -156,7 +156,7 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
 SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, SolStream stream) {
   int64_t ys = ops_stride(a->y_stride, a->n), xs = ops_stride(a->x_stride, a->n);
   int lean = lean_kernel(ctx, a, xs, ys);
-  bool small = elementwise_small(ctx, a->m, a->n) && TRY;
+  bool small = elementwise_small(ctx, a->m, a->n);
   if (small && lean >= KERNEL_odd_fp32) lean = -1;
   if (lean >= 0) return launch_lean(ctx, def, a, lean, stream);
   enum { THREADS = 256 };

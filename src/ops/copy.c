@@ -73,7 +73,7 @@ static int plan_bytes(const SolContext *ctx, const SolCopy *a, CopyParams *p, in
   int64_t size = ops_size(a->dtype), row = n * size;
   int64_t bits = ops_align(a->x, xs * size, m) | ops_align(a->y, ys * size, m) | row | 16,
           unit = bits & -bits;
-  bool small = elementwise_small(ctx, m, row / unit) && TRY;
+  bool small = elementwise_small(ctx, m, row / unit);
   if (unit < 16 && row >= SHORT && !small) {
     p->spread = elementwise_spread(a->y, m, row, ys * size, 16, 1, m == 1, 256);
     p->x_stride = xs * size;

@@ -216,7 +216,7 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   int64_t bits = ops_align(r->x, r->x_stride * size, 2) | ops_align(r->y, r->y_stride * size, 2) | p->n;
   int64_t unit = bits & -bits;
   bool words = unit == 4 || unit == 8 || (unit == 2 && size <= 2);
-  if (words && elementwise_small(ctx, r->m, p->n / unit) && TRY) return pick_small(unit, p);
+  if (words && elementwise_small(ctx, r->m, p->n / unit)) return pick_small(unit, p);
   if (words && is_tiny(r)) {
     set_tiny(r, p);
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
@@ -315,7 +315,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
                        .wide_ids = r->id_dtype == SOL_INT64,
                        .x_kind = ops_kind(r->dtype),
                        .stream = is_streamed(r),
-                       .hint = table_bytes(r) >= 16 * (double)r->m || !TRY,
+                       .hint = table_bytes(r) >= 16 * (double)r->m,
                        .y_kind = ops_kind(r->out_dtype)};
   if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
   OpsLaunch l = {

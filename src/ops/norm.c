@@ -305,18 +305,13 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
 // Short rows, planned already as others (plan_narrow), without shared memory: few rows. Whole rows of a few elements in a lane take
 // accesses that lie apart, so they are to be short; of others all lanes are to run at a time.
 static bool plan_direct(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
-  enum {
-    FEW = 16,
-    FEW_BYTES = 24 << 10,
-    THREADS = 1024,
-    LANES = 32,
-    PARTS = 4
-  }; // FEW_BYTES, THREADS: of an SM
+  enum { FEW = 16, LANES = 32, PARTS = 4 };
+  enum { FEW_BYTES = 24 << 10, THREADS = 1024 }; // of an SM
   NormParams *p = &call->p;
   int64_t in = ops_size(call->dtype);
   uint64_t lanes = p->n <= FEW ? 1 : (uint64_t)PARTS << p->narrow.lane_bits;
   bool one_type = p->weight_kind == ops_kind(call->dtype) && (call->fp8 || p->y_kind == p->weight_kind);
-  if (!one_type || !TRY) return false;
+  if (!one_type) return false;
   if (p->n <= FEW ? (double)p->m * (double)(p->n * p->n * in) > (double)ctx->sms * FEW_BYTES
                   : p->m * lanes > (uint64_t)ctx->sms * THREADS || p->ids || lanes > LANES)
     return false;

@@ -216,6 +216,4 @@ SolStatus ops_check_ids(const char *tensor, SolDtype dtype, SolError *err);
 // The largest power of two, up to 16, that divides the address and the stride in bytes (rows > 1).
 int ops_align(const void *at, int64_t stride_bytes, int64_t rows);
 
-#include <stdlib.h>
-#define TRY (!getenv("SOL_OLD_SMALL"))
 #endif

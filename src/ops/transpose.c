@@ -268,8 +268,7 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   int64_t more = tiles[kernel].kind == FEW_COLUMNS ? 32 : 0;
   int64_t bytes = (NARROW_SHARED / thin - size - 48 - more) / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
   // Of small tensors less, so that every SM has two blocks.
-  int64_t share =
-      ops_ceil_div(ops_ceil_div(wide * size, NARROW_ROW_BYTES) * a->batch, 2 * (int64_t)ctx->sms);
+  int64_t share = ops_ceil_div(ops_ceil_div(wide * size, NARROW_ROW_BYTES) * a->batch, 2 * (int64_t)ctx->sms);
   if (bytes > NARROW_MOST) bytes = NARROW_MOST;
   if (bytes > share * NARROW_ROW_BYTES) bytes = share * NARROW_ROW_BYTES;
   int64_t most = bytes;
