@@ -303,10 +303,10 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
 }
 
 // Short rows, planned already as others (plan_narrow), without shared memory: few rows. Whole rows of a few elements in a lane take
-// accesses that lie apart, so they are to be short; of others all lanes are to run at a time.
+// accesses that lie apart, so they are to be short; others are a few warps of an SM (measured).
 static bool plan_direct(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   enum { FEW = 16, LANES = 32, PARTS = 4 };
-  enum { FEW_BYTES = 24 << 10, THREADS = 1024 }; // of an SM
+  enum { FEW_BYTES = 14 << 10, THREADS = 256 }; // of an SM
   NormParams *p = &call->p;
   int64_t in = ops_size(call->dtype);
   uint64_t lanes = p->n <= FEW ? 1 : (uint64_t)PARTS << p->narrow.lane_bits;
