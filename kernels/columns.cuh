@@ -165,8 +165,11 @@ template <typename P> INLINE void columns_one(int op, const P &p, int64_t at, in
 
 INLINE void columns_single(int op, const ColumnsParams &p) {
   int64_t row, column;
+  bool there = single_place(p.spread, &row, &column);
+  int64_t at = row * p.x_stride + column;
+  if (there) single_hint(p.x, at, column, p.x_kind == KIND_FP32 ? 4 : 2);
   begin_kernel();
-  if (single_place(p.spread, &row, &column)) columns_one(op, p, row * p.x_stride + column, row * p.y_stride + column, column);
+  if (there) columns_one(op, p, at, row * p.y_stride + column, column);
 }
 
 // Element e of a dense tensor with odd rows.

@@ -119,12 +119,20 @@ INLINE float vector_float(uint32_t u, int kind) {
   return kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)u)) : __uint_as_float(u << 16);
 }
 
-// first: this thread's first element, which was loaded before the rows were asked for.
+// first: this thread's first element, which was loaded before the rows were asked for. Of the others some are loaded before any is stored.
 INLINE void narrow_fill_vector(NormKernel c, float *to, const void *vector, uint32_t first, int kind, int n, float none, float plus) {
-  for (int i = threadIdx.x; i < n; i += NARROW_THREADS) {
-    float f = vector ? vector_float(i < NARROW_THREADS ? first : vector_load(vector, i, n, kind), kind) + plus : none;
-    to[i] = f;
-    if (narrow_copies(c) == 2) to[(n | 1) + i] = f;
+  const int batch = 4;
+  for (int i = threadIdx.x; i < n; i += batch * NARROW_THREADS) {
+    uint32_t u[batch];
+#pragma unroll
+    for (int k = 0; k < batch; k++) u[k] = i < NARROW_THREADS && k == 0 ? first : vector_load(vector, i + k * NARROW_THREADS, n, kind);
+#pragma unroll
+    for (int k = 0; k < batch; k++) {
+      int at = i + k * NARROW_THREADS;
+      if (at >= n) break;
+      to[at] = vector ? vector_float(u[k], kind) + plus : none;
+      if (narrow_copies(c) == 2) to[(n | 1) + at] = to[at];
+    }
   }
 }
 
@@ -240,21 +248,38 @@ INLINE float edge_input(NormKernel c, const NormParams *p, const NarrowShare &s,
   return f;
 }
 
-// A lane's part of the row's sums. Layernorm: of what elements are above a middle, the mean of the lane's first, as in stats.cuh.
+// A lane's part of the row's sums. Layernorm: of what elements are above a middle, the mean of the lane's first, as in stats.cuh. A lane adds up every
+// NARROW_BATCH-th of its words by themselves: norm_direct.cuh has a lane for each of those sums.
 typedef struct NarrowSums {
-  float middle;
-  float2 sum, squares;
+  float middle, sum, squares;
   float top; // fp8 by row: the largest |x * weight|
 } NarrowSums;
+
+typedef struct NarrowParts {
+  float sum[NARROW_BATCH], squares[NARROW_BATCH];
+} NarrowParts;
 
 INLINE void narrow_sum_one(NormKernel c, float f, float *sum, float *squares, float middle) {
   if (c.op == NORM_LAYER) f -= middle, *sum += f;
   *squares = fmaf(f, f, *squares);
 }
 
+// All but the last change places.
+INLINE void narrow_turn_parts(NarrowParts *p) {
+  float sum = p->sum[0], squares = p->squares[0];
+#pragma unroll
+  for (int k = 0; k < NARROW_BATCH - 2; k++) p->sum[k] = p->sum[k + 1], p->squares[k] = p->squares[k + 1];
+  p->sum[NARROW_BATCH - 2] = sum, p->squares[NARROW_BATCH - 2] = squares;
+}
+
+INLINE void narrow_sum_pair(NormKernel c, float2 f, float *sum, float *squares, float middle) {
+  narrow_sum_one(c, f.x, sum, squares, middle);
+  if (norm_bytes(c) == 2) narrow_sum_one(c, f.y, sum, squares, middle);
+}
+
 // `batch` words from `column` on: all are loaded before the first is stored.
 INLINE void narrow_sum_words(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, int column, int batch, bool plain,
-                             NarrowSums *sums) {
+                             NarrowSums *sums, NarrowParts *parts) {
   bool by_row = c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW;
   uint32_t u[NARROW_BATCH], v[NARROW_BATCH];
 #pragma unroll
@@ -267,40 +292,50 @@ INLINE void narrow_sum_words(NormKernel c, const NormParams *p, const NormTiles 
     float2 f = word_input(c, p, s, column, plain, u[k], v[k]);
     if (by_row) sums->top = higher(sums->top, fabsf(f.x * t->weight[column]));
     if (by_row && norm_bytes(c) == 2) sums->top = higher(sums->top, fabsf(f.y * t->weight[column + 1]));
-    narrow_sum_one(c, f.x, &sums->sum.x, &sums->squares.x, sums->middle);
-    if (norm_bytes(c) == 2) narrow_sum_one(c, f.y, &sums->sum.y, &sums->squares.y, sums->middle);
+    narrow_sum_pair(c, f, &parts->sum[k], &parts->squares[k], sums->middle);
   }
+}
+
+// Of the sum of a lane's first NARROW_BATCH words, or of its first alone where it has fewer: of one alone, far from the others, the squares would be mostly
+// its distance.
+INLINE float narrow_middle_of(NormKernel c, float2 f, int count) {
+  float over = count < NARROW_BATCH ? 1 : 1.f / NARROW_BATCH;
+  return norm_bytes(c) == 4 ? f.x * over : (f.x + f.y) * (0.5f * over);
 }
 
 INLINE float narrow_middle(NormKernel c, const NarrowShare &s) {
   if (!s.count) return s.edge[0] >= 0 ? load_one(s.x, s.edge[0], c.kind) : s.edge[1] >= 0 ? load_one(s.x, s.edge[1], c.kind) : 0;
-  const int words = 4; // of one alone, far from the others, the squares would be mostly its distance
   float2 f = word_floats(c, word_take(c, s.x, s.column));
 #pragma unroll
-  for (int k = 1; k < words; k++) {
-    if (s.count < words) continue;
+  for (int k = 1; k < NARROW_BATCH; k++) {
+    if (s.count < NARROW_BATCH) continue;
     float2 g = word_floats(c, word_take(c, s.x, s.column + k * s.step));
     f.x += g.x, f.y += g.y;
   }
-  float over = s.count < words ? 1 : 1.f / words;
-  return norm_bytes(c) == 4 ? f.x * over : (f.x + f.y) * (0.5f * over);
+  return narrow_middle_of(c, f, s.count);
 }
 
 INLINE NarrowSums narrow_sums(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, bool plain) {
-  NarrowSums sums = {c.op == NORM_LAYER ? narrow_middle(c, s) : 0, {0, 0}, {0, 0}, 0};
+  NarrowSums sums = {c.op == NORM_LAYER ? narrow_middle(c, s) : 0, 0, 0, 0};
+  NarrowParts parts = {{0, 0, 0, 0}, {0, 0, 0, 0}};
   int column = s.column, i = 0;
 #pragma unroll 1
   for (; i + NARROW_BATCH <= s.count; i += NARROW_BATCH, column += NARROW_BATCH * s.step)
-    narrow_sum_words(c, p, t, s, column, NARROW_BATCH, plain, &sums);
+    narrow_sum_words(c, p, t, s, column, NARROW_BATCH, plain, &sums, &parts);
 #pragma unroll 1
-  for (; i < s.count; i++, column += s.step) narrow_sum_words(c, p, t, s, column, 1, plain, &sums);
+  for (int k = 0; k < NARROW_BATCH - 1; k++, column += s.step) { // after so many turns each is where it was
+    if (i + k < s.count) narrow_sum_words(c, p, t, s, column, 1, plain, &sums, &parts);
+    narrow_turn_parts(&parts);
+  }
 #pragma unroll
   for (int e = 0; e < 2; e++) {
     if (norm_bytes(c) == 4 || s.edge[e] < 0) continue;
     float f = edge_input(c, p, s, s.edge[e]);
     if (c.op == NORM_RMS_FP8) sums.top = higher(sums.top, fabsf(f * t->weight[s.edge[e]]));
-    narrow_sum_one(c, f, &sums.sum.x, &sums.squares.x, sums.middle);
+    narrow_sum_one(c, f, &parts.sum[e * (NARROW_BATCH - 1)], &parts.squares[e * (NARROW_BATCH - 1)], sums.middle);
   }
+  sums.sum = (parts.sum[0] + parts.sum[2]) + (parts.sum[1] + parts.sum[3]);
+  sums.squares = (parts.squares[0] + parts.squares[2]) + (parts.squares[1] + parts.squares[3]);
   return sums;
 }
 
@@ -322,7 +357,7 @@ typedef struct NarrowRow {
 INLINE NarrowRow narrow_whole(NormKernel c, const NormParams *p, const NarrowShare &s, NarrowSums v, Fp8Scale q, uint64_t row,
                               bool first) {
   NarrowRow r = {0, 0, q};
-  float sum = v.sum.x + v.sum.y, squares = v.squares.x + v.squares.y;
+  float sum = v.sum, squares = v.squares;
   if (c.op == NORM_LAYER) {
     float count = (float)(s.count * (4 / norm_bytes(c)) + (s.edge[0] >= 0) + (s.edge[1] >= 0));
     float apart = count > 0 ? __fdividef(sum, count) : 0, mean = v.middle + apart;
@@ -399,16 +434,16 @@ INLINE void narrow_turns(NormKernel c, const NormParams *p, const NormTiles *t, 
 // ---- Rows of a few elements (few.cuh): one lane has all of a row in registers
 
 // What elements are from their mean. The mean is rounded, and where elements are close to each other that shows: what is left of their sum is taken off, too.
-INLINE void few_center(float *f, bool even, int pairs, float over_n) {
+INLINE void few_center(float *f, int n, int most, float over_n) { // n elements, of `most` places
   float sum = 0, rest = 0;
 #pragma unroll
-  for (int k = 0; k < 2 * pairs; k++) sum += f[k];
+  for (int k = 0; k < most; k++) sum += f[k];
   sum *= over_n;
 #pragma unroll
-  for (int k = 0; k < 2 * pairs; k++) f[k] = k < 2 * pairs - 1 || even ? f[k] - sum : 0, rest += f[k];
+  for (int k = 0; k < most; k++) f[k] = k < n ? f[k] - sum : 0, rest += f[k];
   rest *= over_n;
 #pragma unroll
-  for (int k = 0; k < 2 * pairs; k++) f[k] = k < 2 * pairs - 1 || even ? f[k] - rest : 0;
+  for (int k = 0; k < most; k++) f[k] = k < n ? f[k] - rest : 0;
 }
 
 // x + residual, rounded to the type.
@@ -425,22 +460,28 @@ typedef struct FewPlaces { // of a row, bytes of narrow_memory
   int x, residual, y, second;
 } FewPlaces;
 
-INLINE void few_row(NormKernel c, const NormParams *p, const NormTiles *t, const FewPlaces &at, uint64_t row, bool even, int pairs, const float *w, const float *b) {
-  float f[FEW_MOST], g[FEW_MOST], squares = 0, top = 0;
-  NarrowRow r = {0, 0, t->q};
-  few_load(c.kind, at.x, even, pairs, f);
-  if (c.op == NORM_ADD) few_load(c.kind, at.residual, even, pairs, g), few_add(c, f, g, pairs);
-  if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) few_store(at.second, even, pairs, c.kind, f);
-  if (c.op == NORM_LAYER) few_center(f, even, pairs, p->over_n);
+// Makes of a row's n elements what they become; the other places of `most` have zeros.
+INLINE void few_norm(NormKernel c, const NormParams *p, Fp8Scale q, uint64_t row, int n, int most, const float *w, const float *b, float *f) {
+  float squares = 0, top = 0;
+  NarrowRow r = {0, 0, q};
+  if (c.op == NORM_LAYER) few_center(f, n, most, p->over_n);
 #pragma unroll
-  for (int k = 0; k < 2 * pairs; k++) {
+  for (int k = 0; k < most; k++) {
     squares = fmaf(f[k], f[k], squares);
     if (c.op == NORM_RMS_FP8) top = higher(top, fabsf(f[k] * w[k]));
   }
   r.scale = rsqrtf(fmaf(squares, p->over_n, p->eps));
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_ROW) r.q = fp8_choose(top, r.scale, p->scales + row, true);
 #pragma unroll
-  for (int k = 0; k < 2 * pairs; k++) f[k] = narrow_result(c, p, r, w[k], b[k], f[k]);
+  for (int k = 0; k < most; k++) f[k] = narrow_result(c, p, r, w[k], b[k], f[k]);
+}
+
+INLINE void few_row(NormKernel c, const NormParams *p, const NormTiles *t, const FewPlaces &at, uint64_t row, bool even, int pairs, const float *w, const float *b) {
+  float f[FEW_MOST], g[FEW_MOST];
+  few_load(c.kind, at.x, even, pairs, f);
+  if (c.op == NORM_ADD) few_load(c.kind, at.residual, even, pairs, g), few_add(c, f, g, pairs);
+  if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) few_store(at.second, even, pairs, c.kind, f);
+  few_norm(c, p, t->q, row, 2 * pairs - (even ? 0 : 1), 2 * pairs, w, b, f);
   if (c.op == NORM_RMS_FP8) few_store(at.y, even, pairs, KIND_FP8, f);
   else if (p->y_kind == c.kind) few_store(at.y, even, pairs, c.kind, f);
   else if (p->y_kind == KIND_FP32) few_store(at.y, even, pairs, KIND_FP32, f);

@@ -85,7 +85,19 @@ static bool try_case(SolContext *ctx, const OpsDef *def, const OpsCase *c, const
   return !status;
 }
 
+// Small tensors have kernels of their own; on a GPU of one SM most of the shapes are not small.
+static bool asks_how_small(const OpsDef *def) {
+  static const OpsDef *const those[] = {&ops_rmsnorm,         &ops_add_rmsnorm,   &ops_embed_rmsnorm,
+                                        &ops_layernorm,       &ops_embedding,     &ops_gather,
+                                        &ops_bias_relu_scale, &ops_scale_columns, &ops_bias_gelu,
+                                        &ops_silu_mul,        &ops_copy};
+  for (size_t i = 0; i < sizeof those / sizeof *those; i++)
+    if (def == those[i]) return true;
+  return false;
+}
+
 static void try_op(SolContext *ctx, const OpsDef *def) {
+  int sms = ctx->sms;
   int ran = 0, bad = 0, options = def->options ? def->options : 1;
   for (int s = 0; s < def->shape_count; s++)
     for (size_t d = 0; d < sizeof types / sizeof *types; d++)
@@ -100,8 +112,10 @@ static void try_op(SolContext *ctx, const OpsDef *def) {
           if (v->mixed_out) c.out_dtype = types[(d + 1 + (size_t)s % 2) % 3];
           if (v->wide_weight) c.weight_dtype = SOL_FP32;
           if (v->wide_ids) c.id_dtype = SOL_INT64;
+          ctx->sms = asks_how_small(def) && (s + o) % 2 ? 1 : sms;
           if (!try_case(ctx, def, &c, v, &ran)) bad++;
         }
+  ctx->sms = sms;
   if (!ran) printf("%s: no case ran\n", def->name);
   if (bad || !ran)
     failed++;

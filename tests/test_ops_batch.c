@@ -160,13 +160,52 @@ static void try_several(SolContext *ctx) {
   ctx->sms = sms;
 }
 
+static void try_small_rows(SolContext *ctx, const OpsDef *def, int64_t rows, int64_t columns, SolDtype dtype,
+                           int option, int pad) {
+  OpsCase c = {.dtype = dtype, .dim = {rows, columns}, .option = option, .pad = pad};
+  Trial t;
+  SolError err = {0};
+  SolStatus status = trial_open(&t, ctx, def, &c, &(TrialOptions){.seed = 7}, &err);
+  unsigned char args[512];
+  bool runs = !status && part(&t, &c, 0, 1, args);
+  if (runs) status = trial_run(&t, &err);
+  CHECK_MSG(!runs || (!status && pieces_agree(&t, &c, rows == 70 ? 7 : rows / 5 + 1, &err)),
+            "%s, small, rows of %lld %s, option %d, %d apart: %s", def->name, (long long)columns,
+            sol_dtype_name(dtype), option, pad, err.message);
+  trial_close(&t);
+}
+
+// Small tensors have kernels of their own: on a GPU of one SM the whole is not small, and its pieces are.
+static void try_small(SolContext *ctx) {
+  static const OpsDef *const norms[] = {&ops_rmsnorm, &ops_add_rmsnorm, &ops_embed_rmsnorm, &ops_layernorm};
+  static const OpsDef *const others[] = {&ops_silu_mul, &ops_bias_relu_scale, &ops_bias_gelu,
+                                         &ops_scale_columns, &ops_embedding};
+  static const SolDtype types[] = {SOL_FP32, SOL_FP16, SOL_BF16};
+  static const int64_t columns[] = {1, 2, 5, 8, 13, 15, 17, 33, 50, 131, 197, 333, 586, 1001};
+  int sms = ctx->sms;
+  ctx->sms = 1;
+  for (size_t n = 0; n < SOL_COUNT(columns); n++)
+    for (size_t i = 0; i < SOL_COUNT(norms); i++)
+      for (size_t d = 0; d < SOL_COUNT(types); d++)
+        for (int o = 0; o < norms[i]->options; o++)
+          for (int pad = 0; pad < 7; pad += 3) {
+            int64_t c = columns[n], rows = c <= 16 ? (14 << 10) / (c * c * (d ? 2 : 4)) + 40 : 70;
+            if ((n + i + d + (size_t)o + (size_t)pad) % 2 || (c == 1 && pad)) continue;
+            try_small_rows(ctx, norms[i], rows, c, types[d], o, pad);
+          }
+  for (size_t n = 0; n < SOL_COUNT(columns); n++)
+    for (size_t i = 0; i < SOL_COUNT(others); i++)
+      try_small_rows(ctx, others[i], 1300 / columns[n] + 3, columns[n], types[(n + i) % 3], 0, n % 2 ? 3 : 0);
+  ctx->sms = sms;
+}
+
 static void try_backend(SolBackend backend) {
   SolContext *ctx = NULL;
   if (backend == SOL_BACKEND_EMU && !ops_image_count) SKIP("built without nvcc: no kernels");
   if (!CHECK_INT(sol_context_create(&(SolContextOptions){.backend = backend}, &ctx, NULL), SOL_OK)) return;
   for (int op = 0; op < OPS_COUNT; op++)
     if (is_by_rows(ops_defs[op])) try_op(ctx, ops_defs[op]);
-  if (MANY && backend != SOL_BACKEND_CPU) try_many(ctx), try_several(ctx);
+  if (MANY && backend != SOL_BACKEND_CPU) try_many(ctx), try_several(ctx), try_small(ctx);
   sol_context_destroy(ctx);
 }
 

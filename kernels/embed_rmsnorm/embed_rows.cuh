@@ -170,11 +170,12 @@ INLINE void embed_tiny(const EmbedParams *p, int kind) {
   float *weights = (float *)narrow_memory;
   uint64_t first = block_index() * most;
   int row = 2 * threadIdx.x;
-  for (int k = 0; k < 2 && may_hint(); k++) {
+  // Of a table of a few lines all of the prefetches would ask the same slices of L2.
+  for (int k = 0; k < 2 && may_hint() && p->vocab * p->table_stride >= 16 * (int64_t)p->m; k++) {
     const char *x = embed_likely(p, first + row + k);
     if (x) prefetch_l2(x);
-    embed_hint_weights(p);
   }
+  if (may_hint()) embed_hint_weights(p);
   begin_kernel();
   if (first >= p->m) return;
   const char *from[2] = {embed_from(p, first + row), embed_from(p, first + row + 1)};

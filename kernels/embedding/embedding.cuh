@@ -21,10 +21,10 @@ INLINE void store16(void *to, uint4 v, int stream) {
   else *(uint4 *)to = v;
 }
 
-// As may_hint says, for blocks of half as many threads.
-INLINE bool embedding_may_hint(void) {
+// As may_hint says, for blocks of half as many threads. Not of a table of few lines: all of the prefetches would ask the same slices of L2.
+INLINE bool embedding_may_hint(const EmbeddingParams *p) {
 #if __CUDA_ARCH__ >= 900
-  return gridDim.x * gridDim.y <= 2048;
+  return p->hint && gridDim.x * gridDim.y <= 2048;
 #else
   return false;
 #endif
@@ -38,7 +38,7 @@ INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int uni
     at->thread = (uint32_t)i - (uint32_t)row * (uint32_t)p->per_row;
   } else
     split(i, p->per_row, &row, &at->thread);
-  if (embedding_may_hint() && row < (uint64_t)p->m && !p->order && at->thread % (128 / unit) == 0) {
+  if (embedding_may_hint(p) && row < (uint64_t)p->m && !p->order && at->thread % (128 / unit) == 0) {
     int64_t likely = p->wide_ids ? __ldcg((const long long *)p->ids + row) : __ldcg((const int *)p->ids + row);
 #pragma unroll
     for (int k = 0; k < pieces; k++) {
@@ -216,7 +216,7 @@ INLINE void flat_ids(const EmbeddingParams *p, const void *ids, int each, const 
 INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
   uint64_t block = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (EMBEDDING_THREADS * each);
   uint64_t i = block + threadIdx.x / 32 * (32 * each) + threadIdx.x % 32;
-  if (embedding_may_hint()) {
+  if (embedding_may_hint(p)) {
 #pragma unroll
     for (int k = 0; k < each; k++) flat_hint(p, i + 32 * k, unit);
   }

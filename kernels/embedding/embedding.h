@@ -29,6 +29,7 @@ typedef struct EmbeddingParams {
   int32_t wide_ids;           // ids and order are int64
   int32_t x_kind, y_kind;     // where it is converted
   int32_t near;               // STAGED: x goes through L1, where many rows are of few ids
+  int32_t hint;               // rows are prefetched while the predecessor runs
   int32_t lines;              // SHIFT: a warp has whole lines of y
   int32_t stream;             // y is stored so that L2 keeps x
   int32_t tiny;               // TINY: the launcher's

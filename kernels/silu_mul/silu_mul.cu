@@ -78,9 +78,12 @@ INLINE void silu_any(int in, int out, SiluParams p) {
 
 KERNEL __launch_bounds__(256, 8) sol_silu_mul_single(const __grid_constant__ SiluParams p) {
   int64_t row, column;
+  bool there = single_place(p.spread, &row, &column);
+  int64_t at = row * p.gate_stride + column, beside = row * p.up_stride + column;
+  if (there) single_hint(p.gate, at, column, p.x_kind == KIND_FP32 ? 4 : 2), single_hint(p.up, beside, column, p.x_kind == KIND_FP32 ? 4 : 2);
   begin_kernel();
-  if (!single_place(p.spread, &row, &column)) return;
-  uint32_t gate = single_load(p.gate, row * p.gate_stride + column, p.x_kind), up = single_load(p.up, row * p.up_stride + column, p.x_kind);
+  if (!there) return;
+  uint32_t gate = single_load(p.gate, at, p.x_kind), up = single_load(p.up, beside, p.x_kind);
   float scale = p.y_kind == KIND_FP8 ? __ldg(p.scales) : 1, f = silu_mul(single_float(gate, p.x_kind), single_float(up, p.x_kind));
   if (p.y_kind == KIND_FP8) f = over_scale(f, scale, __frcp_rn(scale));
   store_one(p.y, row * p.y_stride + column, p.y_kind, f);

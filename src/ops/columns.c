@@ -156,6 +156,8 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
 SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, SolStream stream) {
   int64_t ys = ops_stride(a->y_stride, a->n), xs = ops_stride(a->x_stride, a->n);
   int lean = lean_kernel(ctx, a, xs, ys);
+  bool small = elementwise_small(ctx, a->m, a->n);
+  if (small && lean >= KERNEL_odd_fp32) lean = -1;
   if (lean >= 0) return launch_lean(ctx, def, a, lean, stream);
   enum { THREADS = 256 };
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride);
@@ -183,7 +185,7 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  if (elementwise_single(a->n, wide_out ? 4 : 2, flat)) {
+  if (small || elementwise_single(a->n, wide_out ? 4 : 2, flat)) {
     p.spread = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
     l.kernel = KERNEL_SINGLE;
   }

@@ -65,14 +65,16 @@ static void cpu_rows(const void *args, int64_t begin, int64_t end) {
 }
 
 // The same type: bytes are moved. Aligned rows of whole 16 bytes take one access per thread; so do short
-// rows, as wide as their alignment allows. Other rows are written in aligned vectors of 16 bytes, each put
+// rows and small tensors, as wide as their alignment allows. Other rows are written in aligned vectors of 16 bytes, each put
 // together from what x has there.
-static int plan_bytes(const SolCopy *a, CopyParams *p, int64_t m, int64_t n, int64_t xs, int64_t ys) {
+static int plan_bytes(const SolContext *ctx, const SolCopy *a, CopyParams *p, int64_t m, int64_t n,
+                      int64_t xs, int64_t ys) {
   enum { SHORT = 64 }; // bytes of a row
   int64_t size = ops_size(a->dtype), row = n * size;
   int64_t bits = ops_align(a->x, xs * size, m) | ops_align(a->y, ys * size, m) | row | 16,
           unit = bits & -bits;
-  if (unit < 16 && row >= SHORT) {
+  bool small = elementwise_small(ctx, m, row / unit);
+  if (unit < 16 && row >= SHORT && !small) {
     p->spread = elementwise_spread(a->y, m, row, ys * size, 16, 1, m == 1, 256);
     p->x_stride = xs * size;
     p->y_stride = ys * size;
@@ -108,7 +110,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   int64_t m = a->m, n = a->n;
   if (xs == n && ys == n) n *= m, m = 1; // dense: one long row
   CopyParams p = {a->y, a->x, .x_kind = ops_kind(a->dtype), .y_kind = ops_kind(out_of(a)), .flat = m == 1};
-  int kernel = out_of(a) == a->dtype ? plan_bytes(a, &p, m, n, xs, ys) : plan_convert(a, &p, m, n, xs, ys);
+  int kernel =
+      out_of(a) == a->dtype ? plan_bytes(ctx, a, &p, m, n, xs, ys) : plan_convert(a, &p, m, n, xs, ys);
   if (kernel == KERNEL_16 && p.flat && elementwise_two(ctx, (int64_t)p.spread.chunks)) kernel = KERNEL_TWO;
   OpsLaunch l = {.kernel = kernel,
                  .block = kernel == KERNEL_TWO ? 128 : 256,

@@ -42,6 +42,13 @@ static inline bool elementwise_single(int64_t n, int out, bool flat) {
   return !flat && n * out < SHORT;
 }
 
+// And where there are so few elements that all threads run at a time: it is then the length of a thread's code that counts, unless rows
+// are whole chunks.
+static inline bool elementwise_small(const SolContext *ctx, int64_t m, int64_t n) {
+  enum { THREADS = 1024 }; // of an SM
+  return (double)m * (double)n <= (double)ctx->sms * THREADS;
+}
+
 // Whether a pointer and its row stride, in bytes, are multiples of `bytes`, a power of two up to 16.
 static inline bool elementwise_aligned(const void *at, int64_t stride_bytes, int bytes) {
   return ops_align(at, stride_bytes, 2) >= bytes;

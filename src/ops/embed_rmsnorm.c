@@ -126,23 +126,32 @@ static bool is_aligned(const SolEmbedRmsnorm *a, const EmbedParams *p, const Nor
          ops_align(a->y, p->y_stride, 2) == 16 && ops_align(a->embedded, p->second_stride, 2) == 16;
 }
 
+static bool is_dense(const SolEmbedRmsnorm *a, const Norm *norm) {
+  return norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
+}
+
+// Rows of a few elements.
+static bool is_tiny(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm) {
+  return norm->out == a->dtype && !is_aligned(a, p, norm) && a->n * ops_size(a->dtype) <= TINY_BYTES &&
+         is_dense(a, norm);
+}
+
 // Short rows that start anywhere; false: another kernel has to take them.
 static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                       OpsLaunch *l) {
   int64_t size = ops_size(a->dtype), bytes = a->n * size;
   enum { TINY_ROWS = 2 * EMBED_THREADS };
-  bool dense = norm->y_stride == a->n && (!a->embedded || ops_stride(a->embedded_stride, a->n) == a->n);
   // Dense rows that are shorter, and longer ones of fp32, are faster with norm.c's kernels (measured).
   enum { SHORT = 64, LONG_FP32 = 1024 };
   if (norm->out != a->dtype || is_aligned(a, p, norm) || (size == 4 && bytes > LONG_FP32)) return false;
   l->block = EMBED_THREADS;
   int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
-  if (bytes <= TINY_BYTES && dense) {
+  if (is_tiny(a, p, norm)) {
     l->kernel = EMBED_TINY;
     l->shared = (uint32_t)(96 + 2 * TINY_ROWS * bytes);
     ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, TINY_ROWS), 1);
   } else {
-    if (dense && bytes < SHORT) return false;
+    if (is_dense(a, norm) && bytes < SHORT) return false;
     if (!set_rows(ctx, a, p, l)) return false;
     ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->warp_rows) * 32, EMBED_THREADS);
   }
@@ -186,7 +195,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   EmbedParams p = params_of(a, &norm);
   OpsLaunch l = {
       .early = ops_has_kernel(ctx, &ops_embed_rmsnorm, NORM_f_big), .params = &p, .bytes = sizeof p};
-  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   NormCall call = norm_call(&norm);
   call.p.second = a->embedded;
   call.p.second_stride = ops_stride(a->embedded_stride, a->n) * ops_size(a->dtype);
@@ -195,6 +203,10 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   call.p.vocab = a->vocab;
   call.p.bad = a->bad;
   call.p.stream = is_streamed(a, &norm);
+  OpsLaunch few;
+  if (is_tiny(a, &p, &norm) && norm_plan_few(ctx, &call, &few))
+    return ops_launch(ctx, &ops_embed_rmsnorm, &few, stream);
+  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   return norm_launch(ctx, &ops_embed_rmsnorm, &call, stream);
 }
 

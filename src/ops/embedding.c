@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
 #include "ops/cpu.h"
+#include "ops/elementwise.h"
 
 const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 #define EMBEDDING(name, ...) #name,
@@ -201,12 +202,21 @@ static int pick_flat(const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
                      : EMBEDDING_sol_embedding_short_1; // elements of 2 bytes are moved by words
 }
 
+// So few units that each has a thread: it is the length of a thread's code that counts.
+static int pick_small(int64_t unit, EmbeddingParams *p) {
+  p->per_row = (uint64_t)(p->n / unit);
+  return unit == 8   ? EMBEDDING_sol_embedding_flat_8x1
+         : unit == 4 ? EMBEDDING_sol_embedding_flat_4x1
+                     : EMBEDDING_sol_embedding_flat_2x1;
+}
+
 static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
   int64_t size = ops_size(r->dtype);
   p->n = r->n * size;
   int64_t bits = ops_align(r->x, r->x_stride * size, 2) | ops_align(r->y, r->y_stride * size, 2) | p->n;
   int64_t unit = bits & -bits;
   bool words = unit == 4 || unit == 8 || (unit == 2 && size <= 2);
+  if (words && elementwise_small(ctx, r->m, p->n / unit)) return pick_small(unit, p);
   if (words && is_tiny(r)) {
     set_tiny(r, p);
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
@@ -305,6 +315,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
                        .wide_ids = r->id_dtype == SOL_INT64,
                        .x_kind = ops_kind(r->dtype),
                        .stream = is_streamed(r),
+                       .hint = table_bytes(r) >= 16 * (double)r->m,
                        .y_kind = ops_kind(r->out_dtype)};
   if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
   OpsLaunch l = {

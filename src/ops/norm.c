@@ -125,6 +125,7 @@ enum {
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
   SHARED_NARROW = NARROW_SHARED,
+  SHARED_DIRECT = 0,
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
@@ -301,6 +302,28 @@ static int32_t rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
   return rows || !bytes ? (int32_t)rows : 1;
 }
 
+// Short rows, planned already as others (plan_narrow), without shared memory: few rows. Whole rows of a few elements in a lane take
+// accesses that lie apart, so they are to be short; others are a few warps of an SM (measured).
+static bool plan_direct(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
+  enum { FEW = 16, LANES = 32, PARTS = 4 };
+  enum { FEW_BYTES = 14 << 10, THREADS = 256 }; // of an SM
+  NormParams *p = &call->p;
+  int64_t in = ops_size(call->dtype);
+  uint64_t lanes = p->n <= FEW ? 1 : (uint64_t)PARTS << p->narrow.lane_bits;
+  bool one_type = p->weight_kind == ops_kind(call->dtype) && (call->fp8 || p->y_kind == p->weight_kind);
+  if (!one_type) return false;
+  if (p->n <= FEW ? (double)p->m * (double)(p->n * p->n * in) > (double)ctx->sms * FEW_BYTES
+                  : p->m * lanes > (uint64_t)ctx->sms * THREADS || p->ids || lanes > LANES)
+    return false;
+  p->how.steps = (int32_t)ops_ceil_div(ops_ceil_div(p->n * in, 4), (int64_t)lanes);
+  if (p->n > FEW && p->how.steps > NORM_DIRECT_STEPS) return false;
+  int type = call->dtype == SOL_FP32 ? 0 : call->dtype == SOL_FP16 ? 1 : 2;
+  l->kernel = call->fp8 + type * PER_TYPE + NORM_f_direct;
+  l->block = NARROW_THREADS, l->shared = 0, l->cluster = 1;
+  ops_grid(l->grid, p->m * lanes, NARROW_THREADS);
+  return true;
+}
+
 // Short rows; false: they are too long.
 static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   NormParams *p = &call->p;
@@ -315,6 +338,7 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   if (p->scaling == NORM_SCALE_BLOCK || !(narrow_holds(p->n, NARROW_NORM) || held)) return false;
   if (!norm_narrow_plan(ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, l)) return false;
   if (p->y_kind != kind && p->y_kind != KIND_FP8) p->how.plain = 0;
+  plan_direct(ctx, call, l);
   return true;
 }
 
@@ -376,6 +400,14 @@ static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
   uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
   ops_grid(l->grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
   return true;
+}
+
+bool norm_plan_few(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
+  enum { FEW = 16 };
+  NormParams *p = &call->p;
+  p->over_n = (float)(1.0 / (double)p->n);
+  *l = (OpsLaunch){.kernel = -1, .early = true, .params = p, .bytes = sizeof *p};
+  return p->n <= FEW && plan_narrow(ctx, call, l) && l->kernel >= 0;
 }
 
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream) {

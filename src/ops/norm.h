@@ -63,6 +63,8 @@ typedef struct NormCall {
 } NormCall;
 // The call of those arguments; the operation adds what is its own.
 NormCall norm_call(const Norm *a);
+// Few rows of a few elements: fills the launch. False: they are many, or longer. All kernels for such rows add up alike but those for whole aligned chunks.
+bool norm_plan_few(const SolContext *ctx, NormCall *call, OpsLaunch *l);
 // Chooses the kernel, and launches it.
 SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStream stream);
 

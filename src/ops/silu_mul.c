@@ -357,7 +357,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                             : s.out == 4 ? KERNEL_LEAN_4_4
                                          : KERNEL_LEAN_4_1);
     if (is_lean(a, s)) return launch_lean(ctx, a, s, lean, stream);
-    bool single = elementwise_single(a->n, s.out, s.flat);
+    bool single = elementwise_single(a->n, s.out, s.flat) || elementwise_small(ctx, a->m, a->n);
     p.spread = single ? elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n)
                       : elementwise_spread(a->y, a->m, a->n, s.y_stride, s.per, s.out, s.flat, 256);
     l.kernel = single ? KERNEL_SINGLE : lean + 1;
