@@ -6,8 +6,9 @@
 #include "norm_span.cuh"
 #include "stats.cuh"
 
-// Chunks that a thread reads at a time where they go through registers; whose weights it loads at a time.
-enum { SPREAD_BATCH = 2, SPREAD_PUT = 4 };
+// Chunks that a thread reads at a time where they go through registers; whose weights it loads at a time, with the rest of what the kernel has in registers; chunks of
+// the second input that a thread has under way.
+enum { SPREAD_BATCH = 2, SPREAD_PUT = 4, SPREAD_PAIRS = NORM_SPREAD_PAIRS };
 
 typedef struct SpreadShared {
   StatsRoom room[2];
@@ -15,7 +16,7 @@ typedef struct SpreadShared {
   bool left[PARTS_MOST];
 } SpreadShared;
 
-// What a thread has of a row's part: chunks `first`, first + blockDim.x, ... before `end`.
+// What a thread has of a row's part: chunks `first`, first + blockDim.x, ... before `end`. Warps start on lines of 128 bytes of the output.
 typedef struct Spread1 {
   NormRow r;
   Strip s;
@@ -27,7 +28,7 @@ typedef struct Spread1 {
 
 // Rows that are held as they lie in the input, though that starts otherwise than the output: what is around a chunk is then within the row, as the first and the last
 // chunk are edges.
-INLINE bool spread_raw(NormKernel c) { return c.op == NORM_RMS || c.op == NORM_LAYER; }
+INLINE bool spread_raw(NormKernel c) { return c.op != NORM_ADD; }
 
 INLINE Vec spread_chunk(NormKernel c, const Spread1 &a, int k) {
   Vec v;
@@ -36,34 +37,48 @@ INLINE Vec spread_chunk(NormKernel c, const Spread1 &a, int k) {
   return v;
 }
 
+INLINE int spread_out_bytes(const NormParams *p) { return p->y_kind == KIND_FP32 ? 4 : 2; }
+
 INLINE Strip spread_strip(NormKernel c, const NormParams *p, NormRow r) {
   const int per = 16 / norm_bytes(c);
-  Strip s = strip_of((int)(-((uint32_t)(uintptr_t)r.y >> (p->y_kind == KIND_FP32 ? 2 : 1)) & (per - 1)), (int)p->n, per);
+  Strip s = strip_of((int)(-((uint32_t)(uintptr_t)r.y / spread_out_bytes(p)) & (per - 1)), (int)p->n, per);
   if (spread_raw(c) && ((uintptr_t)r.x + s.head * norm_bytes(c)) & 15)
     s.head += per, s.chunks = max(0, s.chunks - 2), s.edges = (int)p->n - s.chunks * per;
   return s;
 }
 
-// Chunks of a part, and elements.
-INLINE int spread_chunks(NormKernel c, const NormParams *p, Strip s, uint32_t part) {
-  int of_part = (int)p->parts.length / (16 / norm_bytes(c)), left = s.chunks - (int)part * of_part;
-  return max(0, min(left, of_part));
-}
-INLINE float spread_count(NormKernel c, const NormParams *p, Strip s, uint32_t part) {
-  return part < p->parts.parts ? (float)(spread_chunks(c, p, s, part) * (16 / norm_bytes(c)) + (part ? 0 : s.edges)) : 0;
+// Chunks from the last line of the output that begins before the row's first chunk to that: parts are counted from there.
+INLINE int spread_lead(NormKernel c, const NormParams *p, NormRow r, Strip s) {
+  int out = spread_out_bytes(p);
+  return (int)(((uint32_t)(uintptr_t)r.y + (uint32_t)(s.head * out)) & 127) / (16 / norm_bytes(c) * out);
 }
 
+// A part's first chunk: below 0 where its line begins before the row's first.
+INLINE int spread_begin(NormKernel c, const NormParams *p, int lead, uint32_t part) { return (int)part * (int)(p->parts.length / (16 / norm_bytes(c))) - lead; }
+INLINE int spread_end(NormKernel c, const NormParams *p, Strip s, int lead, uint32_t part) {
+  return part + 1 >= p->parts.parts ? s.chunks : min(s.chunks, spread_begin(c, p, lead, part + 1));
+}
+
+// Elements of a part.
+INLINE float spread_count(NormKernel c, const NormParams *p, NormRow r, Strip s, uint32_t part) {
+  if (part >= p->parts.parts) return 0;
+  int lead = spread_lead(c, p, r, s), chunks = spread_end(c, p, s, lead, part) - max(0, spread_begin(c, p, lead, part));
+  return (float)(max(0, chunks) * (16 / norm_bytes(c)) + (part ? 0 : s.edges));
+}
+
+INLINE int spread_turns(const Spread1 &a, int end) { return a.first < end ? (int)((uint32_t)(end - a.first - 1) / blockDim.x) + 1 : 0; }
+
 INLINE Spread1 spread_part(NormKernel c, const NormParams *p, NormRow r, uint32_t part, uint4 *memory) {
-  const int per = 16 / norm_bytes(c);
   Spread1 a;
-  int begin = (int)part * (int)(p->parts.length / per);
   a.r = r;
   a.s = spread_strip(c, p, r);
+  int lead = spread_lead(c, p, r, a.s), begin = spread_begin(c, p, lead, part);
   a.shift = spread_raw(c) ? (int)((uintptr_t)r.x + a.s.head * norm_bytes(c)) & 15 : 0;
-  a.edge = part == 0 && (int)threadIdx.x < a.s.edges ? strip_edge(a.s, threadIdx.x, per) : -1;
-  a.first = begin + (int)threadIdx.x, a.end = begin + spread_chunks(c, p, a.s, part);
-  a.count = a.first < a.end ? (int)((uint32_t)(a.end - a.first - 1) / blockDim.x) + 1 : 0;
-  a.mine = memory + threadIdx.x;
+  a.edge = part == 0 && (int)threadIdx.x < a.s.edges ? strip_edge(a.s, threadIdx.x, 16 / norm_bytes(c)) : -1;
+  a.first = begin + (int)threadIdx.x, a.end = spread_end(c, p, a.s, lead, part);
+  if (a.first < 0) a.first += (int)blockDim.x;
+  a.count = spread_turns(a, a.end);
+  a.mine = memory + (a.first - begin);
   return a;
 }
 
@@ -77,10 +92,13 @@ INLINE NormSpan spread_span(const Spread1 &a, int k) {
   return n;
 }
 
+// Bytes of the input from the row's start to the thread's first chunk.
+INLINE int64_t spread_from(NormKernel c, const Spread1 &a) { return (int64_t)(a.s.head + a.first * (16 / norm_bytes(c))) * norm_bytes(c); }
+
 // again: with two inputs their sums were written before.
 INLINE void spread_take(NormKernel c, const NormParams *p, const Spread1 &a, int k, bool again, Vec *v) {
   NormSpan n = spread_span(a, k);
-  if (again && c.op == NORM_ADD) {
+  if (again) {
     const char *begin = (const char *)p->second;
     span_take(c, n, a.r.second, true, begin, begin + ((int64_t)p->m - 1) * p->second_stride + p->n * norm_bytes(c), v);
   } else {
@@ -88,18 +106,78 @@ INLINE void spread_take(NormKernel c, const NormParams *p, const Spread1 &a, int
   }
 }
 
-INLINE void spread_fill(NormKernel c, const NormParams *p, const Spread1 &a, bool again) {
-  const char *from = a.r.x + (int64_t)(a.s.head + a.first * (16 / norm_bytes(c))) * norm_bytes(c);
-  if (spread_raw(c) || (c.op != NORM_ADD && a.r.known && !a.r.second && !((uintptr_t)from & 15))) {
-    bool more = a.shift && a.count && a.first + (a.count - 1) * (int)blockDim.x == a.end - 1; // it has the last chunk, which ends in 16 bytes more
-    from -= a.shift;
-#pragma unroll 8
-    for (int k = 0; k < a.count; k++) fetch16(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16);
-    if (more) fetch16(a.mine + (a.count - 1) * blockDim.x + 1, from + (int64_t)(a.count - 1) * blockDim.x * 16 + 16);
-    wait_for_fetches();
-    if (a.shift) __syncthreads(); // chunks end in what the next thread has copied
+// One input: copies that arrive while the thread does other work, until spread_arrived.
+INLINE void spread_fetch(NormKernel c, const Spread1 &a) {
+  const char *from = a.r.x + spread_from(c, a) - a.shift;
+  bool more = a.shift && a.count && a.first + (a.count - 1) * (int)blockDim.x == a.end - 1; // it has the last chunk, which ends in 16 bytes more
+  if (!a.r.known) { // embed: zeros
+    for (int k = 0; k < a.count; k++) a.mine[k * blockDim.x] = make_uint4(0, 0, 0, 0);
+    if (more) a.mine[(a.count - 1) * blockDim.x + 1] = make_uint4(0, 0, 0, 0);
     return;
   }
+#pragma unroll 8
+  for (int k = 0; k < a.count; k++) fetch16(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16);
+  if (more) fetch16(a.mine + (a.count - 1) * blockDim.x + 1, from + (int64_t)(a.count - 1) * blockDim.x * 16 + 16);
+}
+
+INLINE void spread_arrived(const Spread1 &a) {
+  wait_for_fetches();
+  if (a.shift) __syncthreads(); // chunks end in what the next thread has copied
+}
+
+// embed: the row itself, as it was looked up.
+INLINE void spread_second(NormKernel c, const Spread1 &a) {
+  c.chunks = 1;
+#pragma unroll 1
+  for (int k = 0; k < a.count; k++) {
+    Vec v = spread_chunk(c, a, k);
+    span_store_raw(c, spread_span(a, k), a.r.second, &v);
+  }
+}
+
+// Two inputs that start as the output does: chunks of the second go through a few places of the thread's own, and each sum takes the first one's place
+// while others are on their way.
+INLINE bool spread_paired(NormKernel c, const Spread1 &a) {
+  int64_t from = spread_from(c, a);
+  return !(((uintptr_t)a.r.x + from | (uintptr_t)a.r.residual + from | (uintptr_t)a.r.second + from) & 15);
+}
+
+INLINE void spread_pairs_fetch(NormKernel c, const Spread1 &a, uint4 *other) {
+  const char *x = a.r.x + spread_from(c, a), *residual = a.r.residual + spread_from(c, a);
+  int step = (int)blockDim.x * 16;
+#pragma unroll
+  for (int k = 0; k < SPREAD_PAIRS; k++) {
+    if (k < a.count) fetch16(a.mine + k * blockDim.x, x + k * step), fetch16(other + k * blockDim.x, residual + k * step);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+}
+
+INLINE float2 spread_pairs(NormKernel c, const Spread1 &a, uint4 *other) {
+  int step = (int)blockDim.x * 16;
+  int64_t from = spread_from(c, a), ahead = from + SPREAD_PAIRS * step;
+  const char *x = a.r.x + ahead, *residual = a.r.residual + ahead;
+  char *second = a.r.second + from;
+  float2 sum = make_float2(0, 0);
+#pragma unroll 1
+  for (int k = 0; k < a.count; k += SPREAD_PAIRS)
+#pragma unroll
+    for (int i = 0; i < SPREAD_PAIRS; i++, x += step, residual += step, second += step) {
+      if (k + i >= a.count) break;
+      Vec u, v;
+      wait_but(SPREAD_PAIRS - 1);
+      u.v = a.mine[(k + i) * blockDim.x], v.v = other[i * blockDim.x];
+      u = norm_add(c, u, v);
+      a.mine[(k + i) * blockDim.x] = u.v;
+      *(uint4 *)second = u.v;
+      sum = norm_sum(c, u, sum);
+      if (k + i + SPREAD_PAIRS < a.count) fetch16(a.mine + (k + i + SPREAD_PAIRS) * blockDim.x, x), fetch16(other + i * blockDim.x, residual);
+      asm volatile("cp.async.commit_group;" ::: "memory");
+    }
+  return sum;
+}
+
+// Otherwise, and of sums that were written before: through registers.
+INLINE void spread_pass(NormKernel c, const NormParams *p, const Spread1 &a, bool again) {
 #pragma unroll 1
   for (int k = 0; k < a.count; k += c.chunks) {
     Vec v[SPREAD_BATCH];
@@ -116,28 +194,27 @@ INLINE NormEdge spread_edge(NormKernel c, const NormParams *p, Spread1 a, bool a
   return any_take_edge(c, p, s, a.r);
 }
 
-// What a part adds up to: its squares; layernorm: mean and squares.
-INLINE float2 spread_sum(NormKernel c, const Spread1 &a, float edge, float elements, StatsRoom *room) {
-  Vec v;
-  if (c.op == NORM_LAYER) {
-    v = spread_chunk(c, a, 0);
-    Running r = {a.count ? chunk_mean(v, c.kind, norm_bytes(c)) : edge, {0, 0}, {0, 0}};
-#pragma unroll 4
-    for (int k = 0; k < a.count; k++) run_chunk(r, spread_chunk(c, a, k), c.kind, norm_bytes(c));
-    if (a.edge >= 0) run_one(r, edge);
-    Stats s = stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), fmaxf(elements, 1), room);
-    return make_float2(s.mean, s.squares);
-  }
-  float2 sum = make_float2(edge * edge, 0);
+INLINE float2 spread_squares(NormKernel c, const Spread1 &a) {
+  float2 sum = make_float2(0, 0);
 #pragma unroll 4
   for (int k = 0; k < a.count; k++) sum = norm_sum(c, spread_chunk(c, a, k), sum);
-  return make_float2(parts_sum(sum.x + sum.y, room->part[0]), 0);
+  return sum;
+}
+
+// Layernorm: mean and squares of what a part has.
+INLINE float2 spread_stats(NormKernel c, const Spread1 &a, float edge, float elements, StatsRoom *room) {
+  Running r = {a.count ? chunk_mean(spread_chunk(c, a, 0), c.kind, norm_bytes(c)) : edge, {0, 0}, {0, 0}};
+#pragma unroll 4
+  for (int k = 0; k < a.count; k++) run_chunk(r, spread_chunk(c, a, k), c.kind, norm_bytes(c));
+  if (a.edge >= 0) run_one(r, edge);
+  Stats s = stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), fmaxf(elements, 1), room);
+  return make_float2(s.mean, s.squares);
 }
 
 // Mean and variance (or the mean of squares) of a row, of its parts' sums: thread i has part i's.
-INLINE float2 spread_row(NormKernel c, const NormParams *p, Strip s, float2 v, StatsRoom *room) {
+INLINE float2 spread_row(NormKernel c, const NormParams *p, const Spread1 &a, float2 v, StatsRoom *room) {
   if (c.op != NORM_LAYER) return make_float2(0, parts_sum(v.x, room->part[0]) * p->over_n);
-  Stats one = {spread_count(c, p, s, threadIdx.x), v.x, v.y};
+  Stats one = {spread_count(c, p, a.r, a.s, threadIdx.x), v.x, v.y};
   Stats all = stats_block(one, (float)p->n, room);
   return make_float2(all.mean, all.squares * p->over_n);
 }
@@ -148,7 +225,8 @@ typedef struct SpreadVectors {
   Around w[SPREAD_PUT], b[SPREAD_PUT];
 } SpreadVectors;
 
-INLINE int spread_batch(NormKernel c) { return c.op == NORM_LAYER || c.op == NORM_EMBED ? SPREAD_PUT / 2 : SPREAD_PUT; }
+// early: a kernel of rows that a cluster holds, all of one type, alone. It has fewer registers, for more threads of an SM.
+INLINE int spread_batch(NormKernel c) { return c.early || c.op == NORM_LAYER || c.op == NORM_EMBED ? SPREAD_PUT / 2 : SPREAD_PUT; }
 
 // Vectors are of the input's type and start on 16 bytes: the 16 bytes around a chunk's are whole.
 INLINE bool spread_plain(NormKernel c, const NormParams *p) {
@@ -180,16 +258,21 @@ INLINE void spread_give(NormKernel c, const NormParams *p, const Spread1 &a, int
   }
 }
 
-// A chunk's result, of the input's type. Layernorm: x * scale - mean * scale, which is as exact as the mean is; away: the latter.
+// A chunk's results. Layernorm: x * scale - mean * scale, which is as exact as the mean is; away: the latter.
+INLINE void spread_results(NormKernel c, const NormParams *p, float *f, const float *w, const float *b, float away, float scale) {
+  if (c.op != NORM_LAYER) norm_affine(c, p, f, w, b, 0, scale);
+#pragma unroll
+  for (int j = 0; j < 16 / norm_bytes(c) && c.op == NORM_LAYER; j++) f[j] = fmaf(fmaf(f[j], scale, away), w[j] + p->offset, b[j]);
+}
+
+// The same, all of the input's type.
 INLINE Vec spread_output(NormKernel c, const NormParams *p, Vec v, Vec weight, Vec bias, float away, float scale) {
   const int in = norm_bytes(c);
   float f[8], w[8], b[8];
-  if (c.op != NORM_LAYER) return norm_output(c, p, v, weight, bias, 0, scale);
   widen(&v, c.kind, in, f);
   widen(&weight, c.kind, in, w);
   widen(&bias, c.kind, in, b);
-#pragma unroll
-  for (int j = 0; j < 16 / in; j++) f[j] = fmaf(fmaf(f[j], scale, away), w[j] + p->offset, b[j]);
+  spread_results(c, p, f, w, b, away, scale);
   narrow(&v, c.kind, in, f);
   return v;
 }
@@ -203,67 +286,134 @@ INLINE Vec spread_cut(NormKernel c, Around a, int words, uint32_t half) {
   return v;
 }
 
-// `batch` chunks from number k on: all of their vectors are loaded before the first is used. at: bytes of the vectors before the 16 that the first chunk's start in.
-INLINE void spread_put_some(NormKernel c, const NormParams *p, const Spread1 &a, int k, int64_t at, int words, int batch, char *y, float away, float scale) {
-  const int step = blockDim.x * 16;
-  uint32_t half = a.s.head & 1 ? 16 : 0;
-  Around w[SPREAD_PUT], b[SPREAD_PUT];
+// Those of chunks from number k on, of the 16 bytes around them; where there are fewer, some again. All are asked for before the first is used.
+INLINE void spread_ask(NormKernel c, const NormParams *p, const Spread1 &a, int k, SpreadVectors *v) {
+  const int in = norm_bytes(c);
+  int64_t column = a.s.head + (int64_t)(a.first + k * (int)blockDim.x) * (16 / in), at = column * in & ~(int64_t)15;
+  bool two = a.s.head * in & 15;
 #pragma unroll
-  for (int i = 0; i < batch; i++) {
-    const char *weight = (const char *)p->weight + at + i * step, *bias = (const char *)p->bias + at + i * step;
-    w[i].lo = load16_now(weight, true).v;
-    if (words < 4) w[i].hi = load16_now(weight + 16, true).v;
-    if (c.op == NORM_LAYER) b[i].lo = load16_now(bias, true).v;
-    if (c.op == NORM_LAYER && words < 4) b[i].hi = load16_now(bias + 16, true).v;
-  }
-#pragma unroll
-  for (int i = 0; i < batch; i++) {
-    Vec weight = spread_cut(c, w[i], words, half), bias = weight;
-    if (c.op == NORM_LAYER) bias = spread_cut(c, b[i], words, half);
-    *(uint4 *)(y + i * step) = spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale).v;
-    if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
+  for (int i = 0; i < spread_batch(c); i++) {
+    if (i && k + i < a.count) at += (int64_t)blockDim.x * 16;
+    const char *weight = (const char *)p->weight + at, *bias = (const char *)p->bias + at;
+    v->w[i].lo = load16_now(weight, true).v;
+    v->w[i].hi = load16_now(weight + (two ? 16 : 0), true).v;
+    if (c.op == NORM_LAYER) v->b[i].lo = load16_now(bias, true).v;
+    if (c.op == NORM_LAYER) v->b[i].hi = load16_now(bias + (two ? 16 : 0), true).v;
   }
 }
 
-// Chunks from number k on to an output of the input's type. words: of the vectors before a chunk's, a literal: shifts are then few instructions.
-INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a, int k, int words, float2 row, float scale) {
+// Chunks from number k on to an output of the input's type. words: of the vectors before a chunk's, a literal: shifts are then few instructions. v: the first ones' vectors.
+INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a, int k, int words, SpreadVectors *v, float2 row, float scale) {
   const int per = 16 / norm_bytes(c), batch = spread_batch(c);
-  int64_t column = a.s.head + (int64_t)(a.first + k * (int)blockDim.x) * per, at = column * norm_bytes(c) & ~(int64_t)15, step = (int64_t)blockDim.x * 16;
+  int64_t column = a.s.head + (int64_t)(a.first + k * (int)blockDim.x) * per;
+  int step = (int)blockDim.x * 16;
+  uint32_t half = a.s.head & 1 ? 16 : 0;
   char *y = a.r.y + column * norm_bytes(c);
   float away = -row.x * scale;
 #pragma unroll 1
-  for (; k + batch <= a.count; k += batch, at += batch * step, y += batch * step) spread_put_some(c, p, a, k, at, words, batch, y, away, scale);
-#pragma unroll 1
-  for (; k < a.count; k++, at += step, y += step) spread_put_some(c, p, a, k, at, words, 1, y, away, scale);
+  while (k < a.count) {
+#pragma unroll
+    for (int i = 0; i < batch; i++) {
+      if (k + i >= a.count) continue;
+      Vec weight = spread_cut(c, v->w[i], words, half), bias = weight;
+      if (c.op == NORM_LAYER) bias = spread_cut(c, v->b[i], words, half);
+      *(uint4 *)(y + i * step) = spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale).v;
+      if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
+    }
+    k += batch, y += batch * step;
+    if (k < a.count) spread_ask(c, p, a, k, v);
+  }
 }
 
-// Writes the thread's chunks from number k on.
-INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row) {
+// What is around a chunk of a vector: two aligned 16 bytes, of fp32 weights of 2-byte rows three.
+typedef struct SpreadAround {
+  uint4 part[3];
+} SpreadAround;
+
+INLINE bool spread_wide(NormKernel c, const NormParams *p) { return norm_bytes(c) == 2 && p->weight_kind == KIND_FP32; }
+
+INLINE SpreadAround spread_around(const char *from, bool wide) {
+  uint32_t shift = (uint32_t)(uintptr_t)from & 15;
+  SpreadAround a;
+  from -= shift;
+  a.part[0] = load16_now(from, true).v;
+  a.part[1] = load16_now(from + (shift || wide ? 16 : 0), true).v;
+  a.part[2] = load16_now(from + (wide && shift ? 32 : 0), true).v;
+  return a;
+}
+
+INLINE void spread_floats(NormKernel c, SpreadAround a, const char *from, bool wide, float *f) {
+  uint32_t shift = (uint32_t)(uintptr_t)from & 15;
+  if (!wide) {
+    Vec v;
+    v.v = funnel(a.part[0], a.part[1], shift, norm_bytes(c));
+    widen(&v, c.kind, norm_bytes(c), f);
+    return;
+  }
+  uint32_t u[12];
+#pragma unroll
+  for (int i = 0; i < 3; i++) u[4 * i] = a.part[i].x, u[4 * i + 1] = a.part[i].y, u[4 * i + 2] = a.part[i].z, u[4 * i + 3] = a.part[i].w;
+#pragma unroll
+  for (int i = 0; i < 10; i++) u[i] = shift & 8 ? u[i + 2] : u[i];
+#pragma unroll
+  for (int i = 0; i < 8; i++) f[i] = __uint_as_float(shift & 4 ? u[i + 1] : u[i]);
+}
+
+// Chunks from number k on, to an output or with vectors of another type.
+INLINE void spread_put_mixed(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, float scale) {
+  const int per = 16 / norm_bytes(c);
+  bool wide = spread_wide(c, p);
+  int size = wide ? 4 : norm_bytes(c), column = a.s.head + (a.first + k * (int)blockDim.x) * per;
+  const char *weight = (const char *)p->weight + (int64_t)column * size, *bias = (const char *)p->bias + (int64_t)column * size;
+  float away = -row.x * scale;
+#pragma unroll 1
+  for (; k < a.count; k++) {
+    SpreadAround around = spread_around(weight, wide), more = around;
+    float f[8], w[8], b[8];
+    if (c.op == NORM_LAYER) more = spread_around(bias, wide);
+    Vec v = spread_chunk(c, a, k);
+    spread_floats(c, around, weight, wide, w);
+    if (c.op == NORM_LAYER) spread_floats(c, more, bias, wide, b);
+    widen(&v, c.kind, norm_bytes(c), f);
+    spread_results(c, p, f, w, b, away, scale);
+    norm_store(c, p, a.r.y, column, f);
+    column += (int)blockDim.x * per, weight += (int64_t)blockDim.x * per * size, bias += (int64_t)blockDim.x * per * size;
+  }
+}
+
+// Whether the first chunks' vectors are asked for while the row is on its way.
+INLINE bool spread_soon(NormKernel c, const NormParams *p) { return (c.early ? p->weight_kind == c.kind : spread_plain(c, p)) && p->y_kind == c.kind; }
+
+// Writes the thread's chunks from number k on. v: the first ones' vectors, where spread_soon says so.
+INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, SpreadVectors *v, float2 row) {
   float scale = rsqrtf(row.y + p->eps);
-  if (spread_plain(c, p) && p->y_kind == c.kind) {
+  if (spread_soon(c, p)) {
     switch ((a.s.head * norm_bytes(c) & 15) ? (a.s.head * norm_bytes(c) & 15) >> 2 : 4) {
-    case 0: spread_put_plain(c, p, a, k, 0, row, scale); break;
-    case 1: spread_put_plain(c, p, a, k, 1, row, scale); break;
-    case 2: spread_put_plain(c, p, a, k, 2, row, scale); break;
-    case 3: spread_put_plain(c, p, a, k, 3, row, scale); break;
-    default: spread_put_plain(c, p, a, k, 4, row, scale); break;
+    case 0: spread_put_plain(c, p, a, k, 0, v, row, scale); break;
+    case 1: spread_put_plain(c, p, a, k, 1, v, row, scale); break;
+    case 2: spread_put_plain(c, p, a, k, 2, v, row, scale); break;
+    case 3: spread_put_plain(c, p, a, k, 3, v, row, scale); break;
+    default: spread_put_plain(c, p, a, k, 4, v, row, scale); break;
     }
+    return;
+  }
+  if (c.early) {
+    spread_put_mixed(c, p, a, k, row, scale);
     return;
   }
   if (spread_plain(c, p)) {
 #pragma unroll 1
     for (; k < a.count; k += spread_batch(c)) {
-      SpreadVectors v;
-      spread_vectors(c, p, a, k, &v);
-      spread_give(c, p, a, k, &v, row.x, scale);
+      spread_vectors(c, p, a, k, v);
+      spread_give(c, p, a, k, v, row.x, scale);
     }
     return;
   }
   c.chunks = 1;
 #pragma unroll 1
   for (; k < a.count; k++) {
-    Vec v = spread_chunk(c, a, k);
-    span_put(c, p, spread_span(a, k), a.r.y, &v, row.x, scale);
+    Vec x = spread_chunk(c, a, k);
+    span_put(c, p, spread_span(a, k), a.r.y, &x, row.x, scale);
   }
 }
 
@@ -273,8 +423,8 @@ INLINE void spread_put_edge(NormKernel c, const NormParams *p, const Spread1 &a,
 }
 
 // What this block does: a part of a row, or, of a row that is all over the GPU, what is left of it: parts that were given up, edges, and the start of the row.
-INLINE Part spread_place(const NormParams *p) {
-  if (p->all_over) return part_of_block(p->parts);
+INLINE Part spread_place(const NormParams *p, bool all_over) {
+  if (all_over) return part_of_block(p->parts);
   Part at;
   uint64_t rank;
   split(block_index(), p->parts.parts, &at.row, &rank);
@@ -283,8 +433,8 @@ INLINE Part spread_place(const NormParams *p) {
 }
 
 // The sums of all parts of the row, in their threads. False: they did not come in time.
-INLINE bool spread_exchange(const NormParams *p, Part at, unsigned long long *posts, SpreadShared *shared, float2 *v) {
-  if (p->all_over) {
+INLINE bool spread_exchange(const NormParams *p, bool all_over, Part at, unsigned long long *posts, SpreadShared *shared, float2 *v) {
+  if (all_over) {
     if (threadIdx.x == 0 && !at.last) post(p->parts, posts, at.part, *v);
     bool there = posts_take(p->parts, posts, at.last ? 0 : p->parts.polls, v);
     if (threadIdx.x == 0 && !at.last) part_tell(p->parts, posts, at.part, there ? PART_READ : PART_LEFT);
@@ -298,44 +448,87 @@ INLINE bool spread_exchange(const NormParams *p, Part at, unsigned long long *po
   return true;
 }
 
+// Loads a part, and returns what it adds up to: its squares; layernorm: mean and squares. v: the vectors of the chunks from number k on.
+INLINE float2 spread_load(NormKernel c, const NormParams *p, const Spread1 &a, uint32_t part, int k, uint4 *memory, SpreadVectors *v, StatsRoom *room) {
+  bool soon = spread_soon(c, p) && k < a.count;
+  bool paired = c.op == NORM_ADD && (c.early || (p->aside && spread_paired(c, a)));
+  uint4 *other = memory + p->aside + threadIdx.x;
+  if (paired) spread_pairs_fetch(c, a, other);
+  else if (c.op != NORM_ADD) spread_fetch(c, a);
+  float edge = spread_edge(c, p, a, false).x;
+  float2 sum;
+  if (c.op == NORM_ADD) {
+    if (paired) sum = spread_pairs(c, a, other);
+    else spread_pass(c, p, a, false), sum = spread_squares(c, a);
+    if (soon) spread_ask(c, p, a, k, v);
+  } else {
+    if (soon) spread_ask(c, p, a, k, v);
+    spread_arrived(a);
+    if (c.op == NORM_EMBED && a.r.second) spread_second(c, a);
+    if (c.op == NORM_LAYER) return spread_stats(c, a, edge, spread_count(c, p, a.r, a.s, part), room);
+    sum = spread_squares(c, a);
+  }
+  return make_float2(parts_sum(fmaf(edge, edge, sum.x + sum.y), room->part[0]), 0);
+}
+
+// By the row's last block: what is left of a part, all of it or `front` chunks, the first of the row.
+INLINE void spread_leave(NormKernel c, const NormParams *p, Spread1 a, bool whole, int front, float2 row) {
+  SpreadVectors v;
+  if (!whole) a.end = min(a.end, front), a.count = spread_turns(a, a.end);
+  if (c.op == NORM_ADD) spread_pass(c, p, a, true);
+  else spread_fetch(c, a), spread_arrived(a);
+  if (spread_soon(c, p) && a.count) spread_ask(c, p, a, 0, &v);
+  spread_put(c, p, a, 0, &v, row);
+  spread_put_edge(c, p, a, row);
+}
+
 INLINE void norm_spread(NormKernel c, const NormParams *p) {
-  extern __shared__ __align__(128) uint4 spread_memory[]; // a thread reads what it has written itself
+  extern __shared__ __align__(128) uint4 spread_memory[]; // a thread reads what it has written itself, and where rows are shifted what the next one has
   __shared__ SpreadShared shared;
-  if (!p->all_over && p->parts.parts > 1) exchange_init(&shared.exchange);
+  const bool all_over = !c.early && p->all_over;
+  if (!all_over && p->parts.parts > 1) exchange_init(&shared.exchange);
   begin_kernel();
-  Part at = spread_place(p);
+  Part at = spread_place(p, all_over);
   if (at.row >= p->m) return; // the first row has none before it
   NormRow r = norm_row(c, p, at.row, at.part == 0 && threadIdx.x == 0);
   unsigned long long *posts = posts_of(r.y);
-  if (threadIdx.x == 0 && !at.last) { // the same part of a row further on
+  int front = all_over ? p->parts.front : 0; // chunks that are written last
+  float2 v = make_float2(0, 0), row;
+  if (all_over && at.last) {
+    parts_left(p->parts, posts, shared.left);
+    if (c.op == NORM_EMBED) r.second = nullptr;
+    spread_exchange(p, all_over, at, posts, &shared, &v);
+    row = spread_row(c, p, spread_part(c, p, r, 0, spread_memory), v, &shared.room[1]);
+#pragma unroll 1
+    for (uint32_t part = p->parts.parts - 1;; part--) {
+      if (!part || shared.left[part]) {
+        __syncthreads(); // all have read what was there before
+        spread_leave(c, p, spread_part(c, p, r, part, spread_memory), shared.left[part], front, row);
+      }
+      if (!part) return;
+    }
+  }
+  if (threadIdx.x == 0) { // the same part of a row further on
     int64_t from = at.part * p->parts.length;
     norm_prefetch(c, p, at.row, from * norm_bytes(c), (int)min(p->parts.length, p->n - from) * norm_bytes(c), true);
   }
-  float2 v = make_float2(0, 0), row = v;
-  uint32_t part = at.part;
-  if (at.last) {
-    part = p->parts.parts - 1;
-    parts_left(p->parts, posts, shared.left);
-    if (c.op == NORM_EMBED) r.second = nullptr;
-  }
-  for (bool first = true;; part--) {
-    if (at.last && part && !first && !shared.left[part]) continue; // nothing of it is left to do
-    int start = p->all_over && part == 0 ? p->parts.front / PARTS_THREADS : 0; // turns that are written last
-    Spread1 a = spread_part(c, p, r, part, spread_memory);
-    bool whole = !at.last || shared.left[part];
-    if (!whole) a.count = part ? 0 : min(a.count, start), a.end = min(a.end, start * (int)blockDim.x);
-    if (at.last) start = 0;
-    spread_fill(c, p, a, at.last);
-    if (!at.last) v = spread_sum(c, a, spread_edge(c, p, a, false).x, spread_count(c, p, a.s, part), &shared.room[0]);
-    if (first && !spread_exchange(p, at, posts, &shared, &v)) return;
-    if (first) row = spread_row(c, p, a.s, v, &shared.room[1]);
-    first = false;
-    spread_put(c, p, a, start, row);
-    if (at.last || !p->all_over) spread_put_edge(c, p, a, row);
-    if (!at.last || part == 0) return;
-  }
+  SpreadVectors vectors;
+  Spread1 a = spread_part(c, p, r, at.part, spread_memory);
+  int k = spread_turns(a, front);
+  v = spread_load(c, p, a, at.part, k, spread_memory, &vectors, &shared.room[0]);
+  if (!spread_exchange(p, all_over, at, posts, &shared, &v)) return;
+  row = spread_row(c, p, a, v, &shared.room[1]);
+  spread_put(c, p, a, k, &vectors, row);
+  if (!all_over) spread_put_edge(c, p, a, row);
 }
 
 #define NORM_SPREAD(name, op, T, number) NORM_KERNEL(name, PARTS_THREADS, PARTS_BLOCKS, norm_spread, op, T, SPREAD_BATCH, 0, 0, 0)
+#if __CUDA_ARCH__ >= 900
+// Registers: rmsnorm's and embed_rmsnorm's blocks of 256 threads are six to an SM, the others' four.
+#define NORM_CLUSTERED(name, op, T, number)                                                                         \
+  NORM_KERNEL(name, NORM_SPREAD_THREADS, (op) == NORM_RMS || (op) == NORM_EMBED ? 3 : 2, norm_spread, op, T, SPREAD_BATCH, 0, 1, 0)
+#else
+#define NORM_CLUSTERED(...)
+#endif
 
 #endif

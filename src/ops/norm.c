@@ -1,6 +1,7 @@
 #include "ops/norm.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
@@ -129,7 +130,8 @@ enum {
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
-  SHARED_SPREAD = 72 << 10 // of which three fit an SM
+  SHARED_SPREAD = 72 << 10, // of which three fit an SM
+  SHARED_CLUSTERED = 104 << 10
 };
 enum {
   SPREAD_BYTES = SHARED_SPREAD - 1024
@@ -183,11 +185,15 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
   return one_type && p->weight && (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
-// One input, vectors of its type and on 16 bytes: rows in shared memory are then read and written by chunks.
-static bool has_plain_vectors(const NormCall *call, int kind) {
+// Vectors on 16 bytes.
+static bool has_vectors(const NormCall *call) {
   const NormParams *p = &call->p;
-  return !call->fp8 && !p->residual && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
-         (!call->layer || (p->bias && on_16(p->bias, 0)));
+  return !call->fp8 && p->weight && on_16(p->weight, 0) && (!call->layer || (p->bias && on_16(p->bias, 0)));
+}
+
+// And of the input's type, and one input: rows in shared memory are then read and written by chunks.
+static bool has_plain_vectors(const NormCall *call, int kind) {
+  return !call->p.residual && call->p.weight_kind == kind && has_vectors(call);
 }
 
 // And one type throughout.
@@ -318,17 +324,27 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   return true;
 }
 
+// Chunks of the shared memory of a part: parts start on the output's lines, and the last one has what is left.
+static int32_t spread_chunks(const PartShape *s, int in) {
+  enum { MORE = 24 };
+  return (int32_t)(s->length * in / 16 + MORE);
+}
+
 // Long rows in the shared memory of a block, a cluster or of blocks all over the GPU; false: they are too long, or in place.
 static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, OpsLaunch *l) {
-  int64_t bytes = p->n * in, blocks = parts_cluster(ctx, bytes, PARTS_SHARED), parts = blocks;
+  enum { PAIRS = NORM_SPREAD_PAIRS * PARTS_THREADS }; // chunks of the residual in shared memory
+  int64_t bytes = p->n * in, pairs = p->residual ? 16 * PAIRS : 0;
+  if (pairs && !parts_held(ctx, bytes, SPREAD_BYTES - pairs)) pairs = 0;
+  int64_t blocks = parts_cluster(ctx, bytes, PARTS_SHARED - pairs), parts = blocks;
   p->all_over = !blocks;
   bool over_input =
       p->y == p->x || p->y == p->residual || p->y == p->second; // what is posted would be in the way
-  if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes, SPREAD_BYTES);
+  if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes, SPREAD_BYTES - pairs);
   if (!parts) return false;
   // To fp8 rows are cut at blocks of 128 columns.
   int64_t n = out == 1 ? ops_ceil_div(p->n, 128 * parts) * 128 * parts : p->n;
   p->parts = parts_shape(p->y, (int64_t)p->m, n, in, out, parts);
+  if (ctx->polls) p->parts.polls = ctx->polls;
   p->ahead = rows_ahead(p, bytes, NORM_f_big);
   l->cluster = 1;
   if (p->all_over) {
@@ -337,7 +353,43 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
     l->block = PARTS_THREADS, l->cluster = p->parts.parts;
     ops_grid(l->grid, p->m * p->parts.parts, 1);
   }
-  l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in + 32, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
+  int32_t chunks = spread_chunks(&p->parts, in);
+  p->aside = pairs ? chunks : 0;
+  l->shared = (uint32_t)(chunks * 16 + pairs);
+  return true;
+}
+
+// Rows that the blocks of a cluster hold, with vectors; with two inputs all tensors start alike.
+static bool is_clustered(const NormCall *call, int kind) {
+  const NormParams *p = &call->p;
+  uintptr_t starts = ((uintptr_t)p->x ^ (uintptr_t)p->y) | ((uintptr_t)p->x ^ (uintptr_t)p->residual) |
+                     ((uintptr_t)p->x ^ (uintptr_t)p->second);
+  uint64_t strides = (uint64_t)((p->x_stride - p->y_stride) | (p->x_stride - p->residual_stride) |
+                                (p->x_stride - p->second_stride));
+  return has_vectors(call) && (!p->residual || (p->y_kind == kind && (starts | strides) % 16 == 0));
+}
+
+static int try_number(const char *name, int otherwise) {
+  const char *v = getenv(name);
+  return v ? atoi(v) : otherwise;
+}
+
+static bool plan_clustered(NormParams *p, int in, int out, OpsLaunch *l) {
+  int64_t held = (int64_t)try_number("SOL_TRY_NORMS_HELD", 34) << 10, bytes = p->n * in;
+  int64_t blocks = ops_ceil_div(bytes, held), most = NORM_SPREAD_THREADS / 2;
+  if (blocks > 16 || try_number("SOL_TRY_NORMS_THREADS", 256) == 512) {
+    most = NORM_SPREAD_THREADS;
+    if (blocks > 16) blocks = 16;
+    if (bytes > blocks * (68 << 10)) return false;
+  }
+  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, blocks);
+  int32_t chunks = spread_chunks(&p->parts, in);
+  int64_t threads = ops_ceil_div(ops_ceil_div(chunks, ops_ceil_div(chunks, most)), 32) * 32;
+  p->ahead = rows_ahead(p, bytes, NORM_f_big);
+  p->aside = chunks;
+  l->block = (uint32_t)threads, l->cluster = p->parts.parts;
+  l->shared = (uint32_t)(16 * (chunks + (p->residual ? NORM_SPREAD_PAIRS * threads : 0)));
+  ops_grid(l->grid, p->m * p->parts.parts, 1);
   return true;
 }
 
@@ -406,7 +458,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (all <= TINY_CHUNKS) rule = NULL;
   if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
-  if (!rule && unaligned && clusters && is_alike(call, kind) && plan_rows(ctx, p, &l)) {
+  if (!rule && unaligned && clusters && try_number("SOL_TRY_NORMS_ROWS", 1) && is_alike(call, kind) &&
+      plan_rows(ctx, p, &l)) {
     l.kernel = type * PER_TYPE + NORM_f_rows;
     return ops_launch(ctx, def, &l, stream);
   }
@@ -415,6 +468,14 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
+  if (clusters && !try_number("SOL_TRY_NORMS_OLD", 0) && p->n * in >= 8192 &&
+      (!rule ||
+       ((rule->kernel == NORM_f_striped3 || rule->kernel == NORM_f_any3 || rule->kernel == NORM_f_any4) &&
+        rule->cluster >= try_number("SOL_TRY_NORMS_LEAST", 2))) &&
+      is_clustered(call, kind) && plan_clustered(p, (int)in, (int)out, &l)) {
+    l.kernel = type * PER_TYPE + NORM_f_clustered;
+    return ops_launch(ctx, def, &l, stream);
+  }
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
   int least_cluster = is_apart(call, in, out) ? 1 : spread_cluster(call, kind);
   if (!rule ||
