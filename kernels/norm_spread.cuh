@@ -137,6 +137,7 @@ INLINE void spread_second(NormKernel c, const Spread1 &a) {
 
 // Two inputs that start as the output does: chunks of the second go through a few places of the thread's own, and each sum takes the first one's place
 // while others are on their way.
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
 INLINE bool spread_paired(NormKernel c, const Spread1 &a) {
   int64_t from = spread_from(c, a);
   return !(((uintptr_t)a.r.x + from | (uintptr_t)a.r.residual + from | (uintptr_t)a.r.second + from) & 15);
@@ -175,6 +176,11 @@ INLINE float2 spread_pairs(NormKernel c, const Spread1 &a, uint4 *other) {
     }
   return sum;
 }
+#else // all of them through registers
+INLINE bool spread_paired(NormKernel, const Spread1 &) { return false; }
+INLINE void spread_pairs_fetch(NormKernel, const Spread1 &, uint4 *) {}
+INLINE float2 spread_pairs(NormKernel, const Spread1 &, uint4 *) { return make_float2(0, 0); }
+#endif
 
 // Otherwise, and of sums that were written before: through registers.
 INLINE void spread_pass(NormKernel c, const NormParams *p, const Spread1 &a, bool again) {
