@@ -17,7 +17,7 @@ enum { NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
 enum { NORM_LAPS = 6 }; // big, two inputs: chunks of each that a thread has at most
 enum { NORM_SPREAD_THREADS = 512, NORM_SPREAD_PAIRS = 4 }; // spread: threads of a block at most; add: chunks of the residual that a thread has in shared memory
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
-enum { NORM_ALIKE = 8 }; // rows of 16-bit elements so many apart start alike
+enum { NORM_ALIKE = 64 }; // rows of 16-bit elements so many apart start alike within 128 bytes
 enum { NORM_ROWS_THREADS = 384, NORM_ROWS_CHUNKS = 3, NORM_ROWS_HELD = 3 }; // "rows": threads of a block, and chunks of a thread, at most; rows that it holds
 enum { NORM_ROWS_RUNNING = 2 * NORM_ROWS_THREADS }; // threads of an SM, by their registers
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };

@@ -308,7 +308,7 @@ INLINE void spread_ask(NormKernel c, const NormParams *p, const Spread1 &a, int 
   }
 }
 
-// Chunks from number k on to an output of the input's type. words: of the vectors before a chunk's, a literal: shifts are then few instructions. v: the first ones' vectors.
+// Chunks from number k on to an output of the input's type. words: of the vectors before a chunk's, a literal: shifts are then few instructions. v: early: the first ones' vectors.
 INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a, int k, int words, SpreadVectors *v, float2 row, float scale) {
   const int per = 16 / norm_bytes(c), batch = spread_batch(c);
   int64_t column = a.s.head + (int64_t)(a.first + k * (int)blockDim.x) * per;
@@ -318,6 +318,7 @@ INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a
   float away = -row.x * scale;
 #pragma unroll 1
   while (k < a.count) {
+    if (!c.early) spread_ask(c, p, a, k, v);
 #pragma unroll
     for (int i = 0; i < batch; i++) {
       if (k + i >= a.count) continue;
@@ -327,7 +328,7 @@ INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a
       if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
     }
     k += batch, y += batch * step;
-    if (k < a.count) spread_ask(c, p, a, k, v);
+    if (c.early && k < a.count) spread_ask(c, p, a, k, v);
   }
 }
 
@@ -390,7 +391,7 @@ INLINE void spread_put_mixed(NormKernel c, const NormParams *p, const Spread1 &a
 // Whether the first chunks' vectors are asked for while the row is on its way.
 INLINE bool spread_soon(NormKernel c, const NormParams *p) { return (c.early ? p->weight_kind == c.kind : spread_plain(c, p)) && p->y_kind == c.kind; }
 
-// Writes the thread's chunks from number k on. v: the first ones' vectors, where spread_soon says so.
+// Writes the thread's chunks from number k on. v: early: the first ones' vectors, where spread_soon says so.
 INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, SpreadVectors *v, float2 row) {
   float scale = rsqrtf(row.y + p->eps);
   if (spread_soon(c, p)) {
@@ -423,8 +424,7 @@ INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int 
   }
 }
 
-INLINE void spread_put_edge(NormKernel c, const NormParams *p, const Spread1 &a, float2 row) {
-  NormEdge edge = spread_edge(c, p, a, true);
+INLINE void spread_put_edge(NormKernel c, const NormParams *p, const Spread1 &a, NormEdge edge, float2 row) {
   any_put_edge(c, p, spread_span(a, 0).place, a.r.y, edge, row.x, row.y, 0);
 }
 
@@ -454,20 +454,21 @@ INLINE bool spread_exchange(const NormParams *p, bool all_over, Part at, unsigne
   return true;
 }
 
-// Loads a part, and returns what it adds up to: its squares; layernorm: mean and squares. v: the vectors of the chunks from number k on.
-INLINE float2 spread_load(NormKernel c, const NormParams *p, const Spread1 &a, uint32_t part, int k, uint4 *memory, SpreadVectors *v, StatsRoom *room) {
-  bool soon = spread_soon(c, p) && k < a.count;
+// Loads a part and the thread's own edge, and returns what they add up to: squares; layernorm: mean and squares. v: early: the vectors of the chunks from number k on.
+INLINE float2 spread_load(NormKernel c, const NormParams *p, const Spread1 &a, uint32_t part, int k, uint4 *memory, SpreadVectors *v, NormEdge *own, StatsRoom *room) {
+  bool soon = c.early && spread_soon(c, p) && k < a.count;
   bool paired = c.op == NORM_ADD && (c.early || (p->aside && spread_paired(c, a)));
   uint4 *other = memory + p->aside + threadIdx.x;
   if (paired) spread_pairs_fetch(c, a, other);
   else if (c.op != NORM_ADD) spread_fetch(c, a);
-  float edge = spread_edge(c, p, a, false).x;
+  *own = spread_edge(c, p, a, false);
+  float edge = own->x;
   float2 sum;
   if (c.op == NORM_ADD) {
     if (paired) sum = spread_pairs(c, a, other);
     else spread_pass(c, p, a, false), sum = spread_squares(c, a);
     if (soon) spread_ask(c, p, a, k, v);
-  } else {
+  } else { // vectors are asked for while the row is on its way
     if (soon) spread_ask(c, p, a, k, v);
     spread_arrived(a);
     if (c.op == NORM_EMBED && a.r.second) spread_second(c, a);
@@ -483,9 +484,8 @@ INLINE void spread_leave(NormKernel c, const NormParams *p, Spread1 a, bool whol
   if (!whole) a.end = min(a.end, front), a.count = spread_turns(a, a.end);
   if (c.op == NORM_ADD) spread_pass(c, p, a, true);
   else spread_fetch(c, a), spread_arrived(a);
-  if (spread_soon(c, p) && a.count) spread_ask(c, p, a, 0, &v);
   spread_put(c, p, a, 0, &v, row);
-  spread_put_edge(c, p, a, row);
+  spread_put_edge(c, p, a, spread_edge(c, p, a, true), row);
 }
 
 INLINE void norm_spread(NormKernel c, const NormParams *p) {
@@ -519,13 +519,14 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
     norm_prefetch(c, p, at.row, from * norm_bytes(c), (int)min(p->parts.length, p->n - from) * norm_bytes(c), true);
   }
   SpreadVectors vectors;
+  NormEdge edge;
   Spread1 a = spread_part(c, p, r, at.part, spread_memory);
   int k = spread_turns(a, front);
-  v = spread_load(c, p, a, at.part, k, spread_memory, &vectors, &shared.room[0]);
+  v = spread_load(c, p, a, at.part, k, spread_memory, &vectors, &edge, &shared.room[0]);
   if (!spread_exchange(p, all_over, at, posts, &shared, &v)) return;
   row = spread_row(c, p, a, v, &shared.room[1]);
+  if (!all_over) spread_put_edge(c, p, a, edge, row);
   spread_put(c, p, a, k, &vectors, row);
-  if (!all_over) spread_put_edge(c, p, a, row);
 }
 
 #define NORM_SPREAD(name, op, T, number) NORM_KERNEL(name, PARTS_THREADS, PARTS_BLOCKS, norm_spread, op, T, SPREAD_BATCH, 0, 0, 0)

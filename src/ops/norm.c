@@ -399,7 +399,8 @@ static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
   uint64_t least = UINT64_MAX;
   int32_t best = 1;
   for (uint64_t rows = 1; rows <= most; rows++) {
-    uint64_t apart = rows * NORM_ALIKE, blocks = (m + apart - 1) / apart * NORM_ALIKE;
+    uint64_t apart = rows * NORM_ALIKE, rest = m % apart;
+    uint64_t blocks = m / apart * NORM_ALIKE + (rest < NORM_ALIKE ? rest : NORM_ALIKE);
     uint64_t cost = (blocks + at_a_time - 1) / at_a_time * (rows + 1);
     if (cost < least) least = cost, best = (int32_t)rows;
   }
@@ -415,8 +416,8 @@ static bool is_alike(const NormCall *call, int kind) {
 
 // A block or a cluster has several of such rows. False: they are too short, or too long.
 static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
-  enum { LEAST = 448, MOST_BLOCKS = 4, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
-  int64_t chunks = ops_ceil_div(p->n, 8), blocks = 1;
+  enum { LEAST = 448, LEAD = 7, MOST_BLOCKS = 4, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
+  int64_t chunks = ops_ceil_div(p->n, 8) + LEAD, blocks = 1;
   while (chunks > NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
   if (p->n <= LEAST || blocks > MOST_BLOCKS) return false;
   int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
