@@ -324,7 +324,7 @@ INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a
       if (k + i >= a.count) continue;
       Vec weight = spread_cut(c, v->w[i], words, half), bias = weight;
       if (c.op == NORM_LAYER) bias = spread_cut(c, v->b[i], words, half);
-      *(uint4 *)(y + i * step) = spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale).v;
+      norm_put(c, a.r.stream, y + i * step, spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale).v);
       if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
     }
     k += batch, y += batch * step;
