@@ -156,15 +156,15 @@ INLINE Strip rows_strip(NormKernel c, const NormParams *p, const char *y) {
   return strip_of((int)(-(uint32_t)(uintptr_t)y & 15) / norm_bytes(c), (int)p->n, 16 / norm_bytes(c));
 }
 
-// Chunks from the last line of 128 bytes that begins before the first: warps start on lines.
-INLINE int rows_lead(NormKernel c, Strip s, const char *y) { return (int)(((uint32_t)(uintptr_t)y + (uint32_t)(s.head * norm_bytes(c))) & 127) / 16; }
+// Chunks from the last line of 128 bytes that begins before the first: warps start on lines, where that takes no more of them.
+INLINE int rows_lead(NormKernel c, const NormParams *p, Strip s, const char *y) { return !p->aside ? 0 : (int)(((uint32_t)(uintptr_t)y + (uint32_t)(s.head * norm_bytes(c))) & 127) / 16; }
 
 INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const char *y, int rank) {
   const int per = 16 / norm_bytes(c);
   int all = (int)blockDim.x << p->cluster_bits, first = rank * (int)blockDim.x + (int)threadIdx.x;
   LayerChunks a;
   a.edge = first < s.edges ? strip_edge(s, first, per) : -1;
-  first -= rows_lead(c, s, y);
+  first -= rows_lead(c, p, s, y);
   if (first < 0) first += all;
   a.at = (s.head + first * per) * norm_bytes(c), a.step = all * 16;
   a.count = first < s.chunks ? (s.chunks - first - 1) / all + 1 : 0;
@@ -173,7 +173,7 @@ INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const
 
 // Elements of a row that a block of the cluster has.
 INLINE float rows_elements(NormKernel c, const NormParams *p, Strip s, const char *y, int rank) {
-  int all = (int)blockDim.x << p->cluster_bits, lead = rows_lead(c, s, y), chunks = rank ? 0 : -lead;
+  int all = (int)blockDim.x << p->cluster_bits, lead = rows_lead(c, p, s, y), chunks = rank ? 0 : -lead;
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) chunks += max(0, min((int)blockDim.x, s.chunks + lead - k * all - rank * (int)blockDim.x));
   return (float)(chunks * (16 / norm_bytes(c)) + (rank ? 0 : s.edges));

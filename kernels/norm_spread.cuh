@@ -231,7 +231,7 @@ typedef struct SpreadVectors {
   Around w[SPREAD_PUT], b[SPREAD_PUT];
 } SpreadVectors;
 
-// early: a kernel of rows that a cluster holds, all of one type, alone. It has fewer registers, for more threads of an SM.
+// early: a kernel of rows of one input that a cluster holds, of its type, alone. It has fewer registers, for more threads of an SM.
 INLINE int spread_batch(NormKernel c) { return c.early || c.op == NORM_LAYER || c.op == NORM_EMBED ? SPREAD_PUT / 2 : SPREAD_PUT; }
 
 // Vectors are of the input's type and start on 16 bytes: the 16 bytes around a chunk's are whole.
@@ -324,7 +324,7 @@ INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a
       if (k + i >= a.count) continue;
       Vec weight = spread_cut(c, v->w[i], words, half), bias = weight;
       if (c.op == NORM_LAYER) bias = spread_cut(c, v->b[i], words, half);
-      norm_put(c, a.r.stream, y + i * step, spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale).v);
+      *(uint4 *)(y + i * step) = spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale).v;
       if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
     }
     k += batch, y += batch * step;
@@ -332,31 +332,23 @@ INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a
   }
 }
 
-// What is around a chunk of a vector: two aligned 16 bytes, of fp32 weights of 2-byte rows three.
-typedef struct SpreadAround {
-  uint4 part[3];
-} SpreadAround;
-
+// Vectors in fp32 of rows of 2-byte elements: a chunk's are in three aligned 16 bytes.
 INLINE bool spread_wide(NormKernel c, const NormParams *p) { return norm_bytes(c) == 2 && p->weight_kind == KIND_FP32; }
 
-INLINE SpreadAround spread_around(const char *from, bool wide) {
-  uint32_t shift = (uint32_t)(uintptr_t)from & 15;
-  SpreadAround a;
+typedef struct SpreadWide {
+  uint4 part[3];
+} SpreadWide;
+
+INLINE SpreadWide spread_wide_ask(const char *from, uint32_t shift) {
+  SpreadWide a;
   from -= shift;
   a.part[0] = load16_now(from, true).v;
-  a.part[1] = load16_now(from + (shift || wide ? 16 : 0), true).v;
-  a.part[2] = load16_now(from + (wide && shift ? 32 : 0), true).v;
+  a.part[1] = load16_now(from + 16, true).v;
+  a.part[2] = load16_now(from + (shift ? 32 : 0), true).v;
   return a;
 }
 
-INLINE void spread_floats(NormKernel c, SpreadAround a, const char *from, bool wide, float *f) {
-  uint32_t shift = (uint32_t)(uintptr_t)from & 15;
-  if (!wide) {
-    Vec v;
-    v.v = funnel(a.part[0], a.part[1], shift, norm_bytes(c));
-    widen(&v, c.kind, norm_bytes(c), f);
-    return;
-  }
+INLINE void spread_wide_take(SpreadWide a, uint32_t shift, float *f) {
   uint32_t u[12];
 #pragma unroll
   for (int i = 0; i < 3; i++) u[4 * i] = a.part[i].x, u[4 * i + 1] = a.part[i].y, u[4 * i + 2] = a.part[i].z, u[4 * i + 3] = a.part[i].w;
@@ -366,30 +358,29 @@ INLINE void spread_floats(NormKernel c, SpreadAround a, const char *from, bool w
   for (int i = 0; i < 8; i++) f[i] = __uint_as_float(shift & 4 ? u[i + 1] : u[i]);
 }
 
-// Chunks from number k on, to an output or with vectors of another type.
-INLINE void spread_put_mixed(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, float scale) {
-  const int per = 16 / norm_bytes(c);
-  bool wide = spread_wide(c, p);
-  int size = wide ? 4 : norm_bytes(c), column = a.s.head + (a.first + k * (int)blockDim.x) * per;
-  const char *weight = (const char *)p->weight + (int64_t)column * size, *bias = (const char *)p->bias + (int64_t)column * size;
+INLINE void spread_put_wide(NormKernel c, const NormParams *p, const Spread1 &a, int k, float2 row, float scale) {
+  int column = a.s.head + (a.first + k * (int)blockDim.x) * 8, step = (int)blockDim.x * 8;
+  const char *weight = (const char *)p->weight + (int64_t)column * 4, *bias = (const char *)p->bias + (int64_t)column * 4;
+  char *y = a.r.y + (int64_t)column * 2;
+  uint32_t shift = (uint32_t)column * 4 & 15;
   float away = -row.x * scale;
 #pragma unroll 1
-  for (; k < a.count; k++) {
-    SpreadAround around = spread_around(weight, wide), more = around;
+  for (; k < a.count; k++, weight += step * 4, bias += step * 4, y += step * 2) {
+    SpreadWide around = spread_wide_ask(weight, shift), more = around;
     float f[8], w[8], b[8];
-    if (c.op == NORM_LAYER) more = spread_around(bias, wide);
+    if (c.op == NORM_LAYER) more = spread_wide_ask(bias, shift);
     Vec v = spread_chunk(c, a, k);
-    spread_floats(c, around, weight, wide, w);
-    if (c.op == NORM_LAYER) spread_floats(c, more, bias, wide, b);
-    widen(&v, c.kind, norm_bytes(c), f);
+    spread_wide_take(around, shift, w);
+    if (c.op == NORM_LAYER) spread_wide_take(more, shift, b);
+    widen(&v, c.kind, 2, f);
     spread_results(c, p, f, w, b, away, scale);
-    norm_store(c, p, a.r.y, column, f);
-    column += (int)blockDim.x * per, weight += (int64_t)blockDim.x * per * size, bias += (int64_t)blockDim.x * per * size;
+    narrow(&v, c.kind, 2, f);
+    *(uint4 *)y = v.v;
   }
 }
 
 // Whether the first chunks' vectors are asked for while the row is on its way.
-INLINE bool spread_soon(NormKernel c, const NormParams *p) { return (c.early ? p->weight_kind == c.kind : spread_plain(c, p)) && p->y_kind == c.kind; }
+INLINE bool spread_soon(NormKernel c, const NormParams *p) { return c.early ? !spread_wide(c, p) : spread_plain(c, p) && p->y_kind == c.kind; }
 
 // Writes the thread's chunks from number k on. v: early: the first ones' vectors, where spread_soon says so.
 INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int k, SpreadVectors *v, float2 row) {
@@ -405,7 +396,7 @@ INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int 
     return;
   }
   if (c.early) {
-    spread_put_mixed(c, p, a, k, row, scale);
+    if (norm_bytes(c) == 2) spread_put_wide(c, p, a, k, row, scale);
     return;
   }
   if (spread_plain(c, p)) {
@@ -424,7 +415,8 @@ INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int 
   }
 }
 
-INLINE void spread_put_edge(NormKernel c, const NormParams *p, const Spread1 &a, NormEdge edge, float2 row) {
+INLINE void spread_put_edge(NormKernel c, const NormParams *p, const Spread1 &a, float2 row) {
+  NormEdge edge = spread_edge(c, p, a, true); // read again: weights of edges that are asked for with the row are waited for with it (measured: 5%)
   any_put_edge(c, p, spread_span(a, 0).place, a.r.y, edge, row.x, row.y, 0);
 }
 
@@ -454,15 +446,14 @@ INLINE bool spread_exchange(const NormParams *p, bool all_over, Part at, unsigne
   return true;
 }
 
-// Loads a part and the thread's own edge, and returns what they add up to: squares; layernorm: mean and squares. v: early: the vectors of the chunks from number k on.
-INLINE float2 spread_load(NormKernel c, const NormParams *p, const Spread1 &a, uint32_t part, int k, uint4 *memory, SpreadVectors *v, NormEdge *own, StatsRoom *room) {
+// Loads a part, and returns what it adds up to: its squares; layernorm: mean and squares. v: early: the vectors of the chunks from number k on.
+INLINE float2 spread_load(NormKernel c, const NormParams *p, const Spread1 &a, uint32_t part, int k, uint4 *memory, SpreadVectors *v, StatsRoom *room) {
   bool soon = c.early && spread_soon(c, p) && k < a.count;
-  bool paired = c.op == NORM_ADD && (c.early || (p->aside && spread_paired(c, a)));
+  bool paired = c.op == NORM_ADD && p->aside && spread_paired(c, a);
   uint4 *other = memory + p->aside + threadIdx.x;
   if (paired) spread_pairs_fetch(c, a, other);
   else if (c.op != NORM_ADD) spread_fetch(c, a);
-  *own = spread_edge(c, p, a, false);
-  float edge = own->x;
+  float edge = spread_edge(c, p, a, false).x;
   float2 sum;
   if (c.op == NORM_ADD) {
     if (paired) sum = spread_pairs(c, a, other);
@@ -485,7 +476,7 @@ INLINE void spread_leave(NormKernel c, const NormParams *p, Spread1 a, bool whol
   if (c.op == NORM_ADD) spread_pass(c, p, a, true);
   else spread_fetch(c, a), spread_arrived(a);
   spread_put(c, p, a, 0, &v, row);
-  spread_put_edge(c, p, a, spread_edge(c, p, a, true), row);
+  spread_put_edge(c, p, a, row);
 }
 
 INLINE void norm_spread(NormKernel c, const NormParams *p) {
@@ -519,21 +510,20 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
     norm_prefetch(c, p, at.row, from * norm_bytes(c), (int)min(p->parts.length, p->n - from) * norm_bytes(c), true);
   }
   SpreadVectors vectors;
-  NormEdge edge;
   Spread1 a = spread_part(c, p, r, at.part, spread_memory);
   int k = spread_turns(a, front);
-  v = spread_load(c, p, a, at.part, k, spread_memory, &vectors, &edge, &shared.room[0]);
+  v = spread_load(c, p, a, at.part, k, spread_memory, &vectors, &shared.room[0]);
   if (!spread_exchange(p, all_over, at, posts, &shared, &v)) return;
   row = spread_row(c, p, a, v, &shared.room[1]);
-  if (!all_over) spread_put_edge(c, p, a, edge, row);
   spread_put(c, p, a, k, &vectors, row);
+  if (!all_over) spread_put_edge(c, p, a, row);
 }
 
 #define NORM_SPREAD(name, op, T, number) NORM_KERNEL(name, PARTS_THREADS, PARTS_BLOCKS, norm_spread, op, T, SPREAD_BATCH, 0, 0, 0)
 #if __CUDA_ARCH__ >= 900
-// Registers: rmsnorm's and embed_rmsnorm's blocks of 256 threads are six to an SM, the others' four.
-#define NORM_CLUSTERED(name, op, T, number)                                                                         \
-  NORM_KERNEL(name, NORM_SPREAD_THREADS, (op) == NORM_RMS || (op) == NORM_EMBED ? 3 : 2, norm_spread, op, T, SPREAD_BATCH, 0, 1, 0)
+// Registers: rmsnorm's blocks of 256 threads are six to an SM, layernorm's four.
+#define NORM_CLUSTERED(name, op, T, number)                                                                            \
+  NORM_KERNEL(name, NORM_SPREAD_THREADS, (op) == NORM_RMS ? 3 : 2, norm_spread, op, T, SPREAD_BATCH, 0, 1, 0)
 #else
 #define NORM_CLUSTERED(...)
 #endif

@@ -1,7 +1,6 @@
 #include "ops/norm.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "emu/isa/num_cvt.h"
@@ -131,7 +130,7 @@ enum {
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
   SHARED_SPREAD = 72 << 10, // of which three fit an SM
-  SHARED_CLUSTERED = 104 << 10
+  SHARED_CLUSTERED = 72 << 10
 };
 enum {
   SPREAD_BYTES = SHARED_SPREAD - 1024
@@ -359,36 +358,20 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
   return true;
 }
 
-// Rows that the blocks of a cluster hold, with vectors; with two inputs all tensors start alike.
-static bool is_clustered(const NormCall *call, int kind) {
-  const NormParams *p = &call->p;
-  uintptr_t starts = ((uintptr_t)p->x ^ (uintptr_t)p->y) | ((uintptr_t)p->x ^ (uintptr_t)p->residual) |
-                     ((uintptr_t)p->x ^ (uintptr_t)p->second);
-  uint64_t strides = (uint64_t)((p->x_stride - p->y_stride) | (p->x_stride - p->residual_stride) |
-                                (p->x_stride - p->second_stride));
-  return has_vectors(call) && (!p->residual || (p->y_kind == kind && (starts | strides) % 16 == 0));
-}
-
-static int try_number(const char *name, int otherwise) {
-  const char *v = getenv(name);
-  return v ? atoi(v) : otherwise;
-}
-
-static bool plan_clustered(NormParams *p, int in, int out, OpsLaunch *l) {
-  int64_t held = (int64_t)try_number("SOL_TRY_NORMS_HELD", 34) << 10, bytes = p->n * in;
-  int64_t blocks = ops_ceil_div(bytes, held), most = NORM_SPREAD_THREADS / 2;
-  if (blocks > 16 || try_number("SOL_TRY_NORMS_THREADS", 256) == 512) {
-    most = NORM_SPREAD_THREADS;
-    if (blocks > 16) blocks = 16;
-    if (bytes > blocks * (68 << 10)) return false;
-  }
-  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, out, blocks);
+// Rows of kernels/norm_spread.cuh that the blocks of a cluster hold: their kernels have fewer registers, so that more rows are on their way. Not with two inputs or by ids:
+// that was no gain. False: they are too long, or not such.
+static bool plan_clustered(const NormCall *call, NormParams *p, int kind, int in, OpsLaunch *l) {
+  // Bytes that a block has, with half of the threads and with all: more where there are fewer blocks to an SM.
+  enum { BLOCKS = 16, HELD = 34 << 10, HELD_LAYER = 48 << 10, MOST = 68 << 10 };
+  int64_t bytes = p->n * in, blocks = ops_ceil_div(bytes, call->layer ? HELD_LAYER : HELD);
+  int64_t most = blocks > BLOCKS ? NORM_SPREAD_THREADS : NORM_SPREAD_THREADS / 2;
+  if (blocks > BLOCKS) blocks = BLOCKS;
+  if (p->residual || p->ids || p->y_kind != kind || !has_vectors(call) || bytes > blocks * MOST) return false;
+  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, in, blocks);
   int32_t chunks = spread_chunks(&p->parts, in);
   int64_t threads = ops_ceil_div(ops_ceil_div(chunks, ops_ceil_div(chunks, most)), 32) * 32;
   p->ahead = rows_ahead(p, bytes, NORM_f_big);
-  p->aside = chunks;
-  l->block = (uint32_t)threads, l->cluster = p->parts.parts;
-  l->shared = (uint32_t)(16 * (chunks + (p->residual ? NORM_SPREAD_PAIRS * threads : 0)));
+  l->block = (uint32_t)threads, l->cluster = p->parts.parts, l->shared = (uint32_t)(16 * chunks);
   ops_grid(l->grid, p->m * p->parts.parts, 1);
   return true;
 }
@@ -417,10 +400,11 @@ static bool is_alike(const NormCall *call, int kind) {
 // A block or a cluster has several of such rows. False: they are too short, or too long.
 static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
   enum { LEAST = 448, LEAD = 7, MOST_BLOCKS = 4, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
-  int64_t chunks = ops_ceil_div(p->n, 8) + LEAD, blocks = 1;
+  int64_t chunks = ops_ceil_div(p->n, 8), blocks = 1;
   while (chunks > NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
   if (p->n <= LEAST || blocks > MOST_BLOCKS) return false;
   int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
+  p->aside = chunks + LEAD <= threads * NORM_ROWS_CHUNKS * blocks;
   int64_t at_a_time = ops_ceil_div(ctx->sms * (NORM_ROWS_RUNNING / threads), blocks);
   p->rows = rows_of_block(p->m, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
   p->cluster_bits = bits_of(blocks);
@@ -459,8 +443,7 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
   if (all <= TINY_CHUNKS) rule = NULL;
   if (!rule && brief && plan_narrow(ctx, call, &l)) return ops_launch(ctx, def, &l, stream);
   if (!rule && clusters && is_odd(call, kind, in, per)) rule = odd_rule(p, in, all);
-  if (!rule && unaligned && clusters && try_number("SOL_TRY_NORMS_ROWS", 1) && is_alike(call, kind) &&
-      plan_rows(ctx, p, &l)) {
+  if (!rule && unaligned && clusters && is_alike(call, kind) && plan_rows(ctx, p, &l)) {
     l.kernel = type * PER_TYPE + NORM_f_rows;
     return ops_launch(ctx, def, &l, stream);
   }
@@ -469,11 +452,8 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
-  if (clusters && !try_number("SOL_TRY_NORMS_OLD", 0) && p->n * in >= 8192 &&
-      (!rule ||
-       ((rule->kernel == NORM_f_striped3 || rule->kernel == NORM_f_any3 || rule->kernel == NORM_f_any4) &&
-        rule->cluster >= try_number("SOL_TRY_NORMS_LEAST", 2))) &&
-      is_clustered(call, kind) && plan_clustered(p, (int)in, (int)out, &l)) {
+  bool in_registers = rule && (rule->kernel != NORM_f_striped3 || rule->cluster == 1);
+  if (clusters && !in_registers && plan_clustered(call, p, kind, (int)in, &l)) {
     l.kernel = type * PER_TYPE + NORM_f_clustered;
     return ops_launch(ctx, def, &l, stream);
   }
