@@ -416,7 +416,7 @@ INLINE void spread_put(NormKernel c, const NormParams *p, const Spread1 &a, int 
 }
 
 INLINE void spread_put_edge(NormKernel c, const NormParams *p, const Spread1 &a, float2 row) {
-  NormEdge edge = spread_edge(c, p, a, true); // read again: weights of edges that are asked for with the row are waited for with it (measured: 5%)
+  NormEdge edge = spread_edge(c, p, a, true); // read again: what of it is asked for with the row is waited for with it
   any_put_edge(c, p, spread_span(a, 0).place, a.r.y, edge, row.x, row.y, 0);
 }
 
