@@ -15,8 +15,9 @@ enum {
 };
 enum { NORM_STRIPED_THREADS = 448 }; // the most of a block of "striped" kernels
 enum { NORM_LAPS = 6 }; // big, two inputs: chunks of each that a thread has at most
+enum { NORM_SPREAD_THREADS = 512, NORM_SPREAD_PAIRS = 4 }; // spread: threads of a block at most; add: chunks of the residual that a thread has in shared memory
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
-enum { NORM_ALIKE = 8 }; // rows of 16-bit elements so many apart start alike
+enum { NORM_ALIKE = 64 }; // rows of 16-bit elements so many apart start alike within 128 bytes
 enum { NORM_ROWS_THREADS = 384, NORM_ROWS_CHUNKS = 3, NORM_ROWS_HELD = 3 }; // "rows": threads of a block, and chunks of a thread, at most; rows that it holds
 enum { NORM_ROWS_RUNNING = 2 * NORM_ROWS_THREADS }; // threads of an SM, by their registers
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
@@ -51,7 +52,7 @@ typedef struct NormParams {
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes
   int32_t rows;         // rows: of a block
-  int32_t aside;        // big, add: chunks of shared memory before those of the residual
+  int32_t aside;        // big, spread, add: chunks of shared memory before those of the residual; rows: warps start on lines
   // The rest is for "any" and "striped" kernels.
   int32_t y_kind, weight_kind, layout;
   int32_t line;        // striped: warps start on multiples of this many elements of the output: a power of two, at least a word's

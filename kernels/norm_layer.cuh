@@ -156,21 +156,26 @@ INLINE Strip rows_strip(NormKernel c, const NormParams *p, const char *y) {
   return strip_of((int)(-(uint32_t)(uintptr_t)y & 15) / norm_bytes(c), (int)p->n, 16 / norm_bytes(c));
 }
 
-INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, int rank) {
+// Chunks from the last line of 128 bytes that begins before the first: warps start on lines, where that takes no more of them.
+INLINE int rows_lead(NormKernel c, const NormParams *p, Strip s, const char *y) { return !p->aside ? 0 : (int)(((uint32_t)(uintptr_t)y + (uint32_t)(s.head * norm_bytes(c))) & 127) / 16; }
+
+INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const char *y, int rank) {
   const int per = 16 / norm_bytes(c);
   int all = (int)blockDim.x << p->cluster_bits, first = rank * (int)blockDim.x + (int)threadIdx.x;
   LayerChunks a;
-  a.at = (s.head + first * per) * norm_bytes(c), a.step = all * 16;
   a.edge = first < s.edges ? strip_edge(s, first, per) : -1;
+  first -= rows_lead(c, p, s, y);
+  if (first < 0) first += all;
+  a.at = (s.head + first * per) * norm_bytes(c), a.step = all * 16;
   a.count = first < s.chunks ? (s.chunks - first - 1) / all + 1 : 0;
   return a;
 }
 
 // Elements of a row that a block of the cluster has.
-INLINE float rows_elements(NormKernel c, const NormParams *p, Strip s, int rank) {
-  int all = (int)blockDim.x << p->cluster_bits, chunks = 0;
+INLINE float rows_elements(NormKernel c, const NormParams *p, Strip s, const char *y, int rank) {
+  int all = (int)blockDim.x << p->cluster_bits, lead = rows_lead(c, p, s, y), chunks = rank ? 0 : -lead;
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) chunks += max(0, min((int)blockDim.x, s.chunks - k * all - rank * (int)blockDim.x));
+  for (int k = 0; k < c.chunks; k++) chunks += max(0, min((int)blockDim.x, s.chunks + lead - k * all - rank * (int)blockDim.x));
   return (float)(chunks * (16 / norm_bytes(c)) + (rank ? 0 : s.edges));
 }
 
@@ -244,7 +249,7 @@ INLINE Stats rows_part(NormKernel c, const LayerChunks &a, const uint4 *held, fl
 INLINE Stats rows_whole(NormKernel c, const NormParams *p, const char *y, Stats s, int i, ClusterExchange *exchange) {
   int blocks = 1 << p->cluster_bits, rank = threadIdx.x & (blocks - 1);
   if (blocks == 1) return s;
-  float theirs = rows_elements(c, p, rows_strip(c, p, y), rank);
+  float theirs = rows_elements(c, p, rows_strip(c, p, y), y, rank);
   rows_exchange(exchange, blocks, make_float2(s.mean, s.squares), i);
   float2 v = exchange->from[rank];
   s.mean = layer_blocks(theirs * v.x, blocks) * p->over_n;
@@ -282,12 +287,12 @@ INLINE void layer_rows(NormKernel c, const NormParams *p) {
   const char *x = (const char *)p->x + (int64_t)row * p->x_stride;
   char *y = (char *)p->y + (int64_t)row * p->y_stride;
   Strip strip = rows_strip(c, p, y);
-  LayerChunks a = rows_chunks(c, p, strip, rank);
+  LayerChunks a = rows_chunks(c, p, strip, y, rank);
   const int held = c.chunks * (int)blockDim.x; // chunks of a row in shared memory
   uint4 *mine = far + threadIdx.x;
   rows_fetch(c, a, x, true, mine);
   rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, rows > 1, mine + held);
-  float edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0, elements = fmaxf(rows_elements(c, p, strip, rank), 1);
+  float edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0, elements = fmaxf(rows_elements(c, p, strip, y, rank), 1);
   Vec w[4], b[4];
   rows_vector(c, a, p->weight, w);
   rows_vector(c, a, p->bias, b);

@@ -209,7 +209,7 @@ INLINE void norm_spread_fp8(NormKernel c, const NormParams *p) {
   __shared__ SpreadShared shared;
   if (!p->all_over && p->parts.parts > 1) exchange_init(&shared.exchange);
   begin_kernel();
-  Part at = spread_place(p);
+  Part at = spread_place(p, p->all_over);
   if (at.row >= p->m) return; // the first row has none before it
   NormRow r = norm_row(c, p, at.row, false);
   unsigned long long *posts = posts_of(r.y);
@@ -234,7 +234,7 @@ INLINE void norm_spread_fp8(NormKernel c, const NormParams *p) {
     if (some) units_fill(c, p, a);
     __syncthreads();
     if (!at.last) v = units_sum(c, p, a, &shared);
-    if (first && !spread_exchange(p, at, posts, &shared, &v)) return;
+    if (first && !spread_exchange(p, p->all_over, at, posts, &shared, &v)) return;
     if (first) row = units_row(p, v, &shared);
     first = false;
     if (some) units_put(c, p, a, row, part == 0);

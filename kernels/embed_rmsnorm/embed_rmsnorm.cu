@@ -3,6 +3,8 @@
 #include "embed_rmsnorm/embed_rows.cuh"
 #include "norm_spread.cuh"
 
+#undef NORM_CLUSTERED // rmsnorm and layernorm alone have it
+#define NORM_CLUSTERED(...)
 #define NORM(T, name, how, number) NORM_##how(sol_embed_rmsnorm_##T##_##name, NORM_EMBED, TYPE_##T, number)
 #include "norm.def"
 

@@ -28,6 +28,7 @@
 #define FP8_BIG(...)
 #endif
 #define FP8_ROWS   NORM_ROWS
+#define FP8_CLUSTERED(...)
 #define FP8_NARROW NORM_NARROW
 #define FP8_DIRECT NORM_DIRECT
 #define FP8_ANY    NORM_ANY

@@ -130,7 +130,8 @@ enum {
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
   SHARED_LOOP = 0,
-  SHARED_SPREAD = 72 << 10 // of which three fit an SM
+  SHARED_SPREAD = 72 << 10, // of which three fit an SM
+  SHARED_CLUSTERED = 72 << 10
 };
 enum {
   SPREAD_BYTES = SHARED_SPREAD - 1024
@@ -184,11 +185,15 @@ static bool is_fast(const NormCall *call, int kind, int64_t per, int64_t out) {
   return one_type && p->weight && (p->bias || !call->layer) && p->n % per == 0 && by_vectors(p, per, out);
 }
 
-// One input, vectors of its type and on 16 bytes: rows in shared memory are then read and written by chunks.
-static bool has_plain_vectors(const NormCall *call, int kind) {
+// Vectors on 16 bytes.
+static bool has_vectors(const NormCall *call) {
   const NormParams *p = &call->p;
-  return !call->fp8 && !p->residual && p->weight_kind == kind && p->weight && on_16(p->weight, 0) &&
-         (!call->layer || (p->bias && on_16(p->bias, 0)));
+  return !call->fp8 && p->weight && on_16(p->weight, 0) && (!call->layer || (p->bias && on_16(p->bias, 0)));
+}
+
+// And of the input's type, and one input: rows in shared memory are then read and written by chunks.
+static bool has_plain_vectors(const NormCall *call, int kind) {
+  return !call->p.residual && call->p.weight_kind == kind && has_vectors(call);
 }
 
 // And one type throughout.
@@ -342,17 +347,27 @@ static bool plan_narrow(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
   return true;
 }
 
+// Chunks of the shared memory of a part: parts start on the output's lines, and the last one has what is left.
+static int32_t spread_chunks(const PartShape *s, int in) {
+  enum { MORE = 24 };
+  return (int32_t)(s->length * in / 16 + MORE);
+}
+
 // Long rows in the shared memory of a block, a cluster or of blocks all over the GPU; false: they are too long, or in place.
 static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, OpsLaunch *l) {
-  int64_t bytes = p->n * in, blocks = parts_cluster(ctx, bytes, PARTS_SHARED), parts = blocks;
+  enum { PAIRS = NORM_SPREAD_PAIRS * PARTS_THREADS }; // chunks of the residual in shared memory
+  int64_t bytes = p->n * in, pairs = p->residual ? 16 * PAIRS : 0;
+  if (pairs && !parts_held(ctx, bytes, SPREAD_BYTES - pairs)) pairs = 0;
+  int64_t blocks = parts_cluster(ctx, bytes, PARTS_SHARED - pairs), parts = blocks;
   p->all_over = !blocks;
   bool over_input =
       p->y == p->x || p->y == p->residual || p->y == p->second; // what is posted would be in the way
-  if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes, SPREAD_BYTES);
+  if (p->all_over) parts = over_input ? 0 : parts_held(ctx, bytes, SPREAD_BYTES - pairs);
   if (!parts) return false;
   // To fp8 rows are cut at blocks of 128 columns.
   int64_t n = out == 1 ? ops_ceil_div(p->n, 128 * parts) * 128 * parts : p->n;
   p->parts = parts_shape(p->y, (int64_t)p->m, n, in, out, parts);
+  if (ctx->polls) p->parts.polls = ctx->polls;
   p->ahead = rows_ahead(p, bytes, NORM_f_big);
   l->cluster = 1;
   if (p->all_over) {
@@ -361,7 +376,27 @@ static bool plan_spread(const SolContext *ctx, NormParams *p, int in, int out, O
     l->block = PARTS_THREADS, l->cluster = p->parts.parts;
     ops_grid(l->grid, p->m * p->parts.parts, 1);
   }
-  l->shared = (uint32_t)(ops_ceil_div(p->parts.length * in + 32, 16 * PARTS_THREADS) * 16 * PARTS_THREADS);
+  int32_t chunks = spread_chunks(&p->parts, in);
+  p->aside = pairs ? chunks : 0;
+  l->shared = (uint32_t)(chunks * 16 + pairs);
+  return true;
+}
+
+// Rows of kernels/norm_spread.cuh that the blocks of a cluster hold: their kernels have fewer registers, so that more rows are on their way. Not with two inputs or by ids:
+// that was no gain. False: they are too long, or not such.
+static bool plan_clustered(const NormCall *call, NormParams *p, int kind, int in, OpsLaunch *l) {
+  // Bytes that a block has, with half of the threads and with all: more where there are fewer blocks to an SM.
+  enum { BLOCKS = 16, HELD = 34 << 10, HELD_LAYER = 48 << 10, MOST = 68 << 10 };
+  int64_t bytes = p->n * in, blocks = ops_ceil_div(bytes, call->layer ? HELD_LAYER : HELD);
+  int64_t most = blocks > BLOCKS ? NORM_SPREAD_THREADS : NORM_SPREAD_THREADS / 2;
+  if (blocks > BLOCKS) blocks = BLOCKS;
+  if (p->residual || p->ids || p->y_kind != kind || !has_vectors(call) || bytes > blocks * MOST) return false;
+  p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, in, blocks);
+  int32_t chunks = spread_chunks(&p->parts, in);
+  int64_t threads = ops_ceil_div(ops_ceil_div(chunks, ops_ceil_div(chunks, most)), 32) * 32;
+  p->ahead = rows_ahead(p, bytes, NORM_f_big);
+  l->block = (uint32_t)threads, l->cluster = p->parts.parts, l->shared = (uint32_t)(16 * chunks);
+  ops_grid(l->grid, p->m * p->parts.parts, 1);
   return true;
 }
 
@@ -371,7 +406,8 @@ static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
   uint64_t least = UINT64_MAX;
   int32_t best = 1;
   for (uint64_t rows = 1; rows <= most; rows++) {
-    uint64_t apart = rows * NORM_ALIKE, blocks = (m + apart - 1) / apart * NORM_ALIKE;
+    uint64_t apart = rows * NORM_ALIKE, rest = m % apart;
+    uint64_t blocks = m / apart * NORM_ALIKE + (rest < NORM_ALIKE ? rest : NORM_ALIKE);
     uint64_t cost = (blocks + at_a_time - 1) / at_a_time * (rows + 1);
     if (cost < least) least = cost, best = (int32_t)rows;
   }
@@ -387,11 +423,12 @@ static bool is_alike(const NormCall *call, int kind) {
 
 // A block or a cluster has several of such rows. False: they are too short, or too long.
 static bool plan_rows(const SolContext *ctx, NormParams *p, OpsLaunch *l) {
-  enum { LEAST = 448, MOST_BLOCKS = 4, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
+  enum { LEAST = 448, LEAD = 7, MOST_BLOCKS = 4, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
   int64_t chunks = ops_ceil_div(p->n, 8), blocks = 1;
   while (chunks > NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
   if (p->n <= LEAST || blocks > MOST_BLOCKS) return false;
   int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
+  p->aside = chunks + LEAD <= threads * NORM_ROWS_CHUNKS * blocks;
   int64_t at_a_time = ops_ceil_div(ctx->sms * (NORM_ROWS_RUNNING / threads), blocks);
   p->rows = rows_of_block(p->m, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
   p->cluster_bits = bits_of(blocks);
@@ -447,6 +484,11 @@ SolStatus norm_launch(SolContext *ctx, const OpsDef *def, NormCall *call, SolStr
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
     rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
+  bool in_registers = rule && (rule->kernel != NORM_f_striped3 || rule->cluster == 1);
+  if (clusters && !in_registers && plan_clustered(call, p, kind, (int)in, &l)) {
+    l.kernel = type * PER_TYPE + NORM_f_clustered;
+    return ops_launch(ctx, def, &l, stream);
+  }
   l.kernel = call->fp8 + type * PER_TYPE + NORM_f_spread;
   int least_cluster = is_apart(call, in, out) ? 1 : spread_cluster(call, kind);
   if (!rule ||
