@@ -9,21 +9,23 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 17, GROUPS = 21, KEPT = 27 }; // of the kernels
-enum { HULLS, HULLS_CUT, WEIGHTS, FEW, SHORTS };                  // of those of short rows, for each type
+enum { DRAW = 0, SHORT = 5, WEIGH = 14, GROUPS = 18, KEPT = 24 }; // of the kernels
+enum { HULLS, WEIGHTS, FEW, SHORTS };                             // of those of short rows, for each type
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",        "sol_draw_2_64_256",
-    "sol_draw_4_64_256",     "sol_short_FP32_hulls",  "sol_short_FP32_hulls_cut", "sol_short_FP32_weights",
-    "sol_short_FP32_few",    "sol_short_FP16_hulls",  "sol_short_FP16_hulls_cut", "sol_short_FP16_weights",
-    "sol_short_FP16_few",    "sol_short_BF16_hulls",  "sol_short_BF16_hulls_cut", "sol_short_BF16_weights",
-    "sol_short_BF16_few",    "sol_weigh_2_warp",      "sol_weigh_4_warp",         "sol_weigh_2_block",
-    "sol_weigh_4_block",     "sol_groups_FP32_warp",  "sol_groups_FP16_warp",     "sol_groups_BF16_warp",
-    "sol_groups_FP32_block", "sol_groups_FP16_block", "sol_groups_BF16_block",    "sol_few_FP32",
-    "sol_few_FP16",          "sol_few_BF16"};
+    "sol_draw_2_32_32",       "sol_draw_4_64_32",      "sol_draw_2_32_256",
+    "sol_draw_2_64_256",      "sol_draw_4_64_256",     "sol_short_FP32_hulls",
+    "sol_short_FP32_weights", "sol_short_FP32_few",    "sol_short_FP16_hulls",
+    "sol_short_FP16_weights", "sol_short_FP16_few",    "sol_short_BF16_hulls",
+    "sol_short_BF16_weights", "sol_short_BF16_few",    "sol_weigh_2_warp",
+    "sol_weigh_4_warp",       "sol_weigh_2_block",     "sol_weigh_4_block",
+    "sol_groups_FP32_warp",   "sol_groups_FP16_warp",  "sol_groups_BF16_warp",
+    "sol_groups_FP32_block",  "sol_groups_FP16_block", "sol_groups_BF16_block",
+    "sol_few_FP32",           "sol_few_FP16",          "sol_few_BF16"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
     LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
     WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
+enum { FEW_SHARED = 48 << 10 }; // at most, of those of a few of a short row
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 
@@ -80,10 +82,6 @@ static float per_of(const SolSample *a) {
   float per = 0x1.715476p-5f / a->temperature; // log2(e) / 32
   return a->temperature == 0 ? 1 : per < SELECT_STEEPEST ? per : SELECT_STEEPEST;
 }
-static float depth_of(const SolSample *a) { // of a rough cut, in logits
-  float depth = SELECT_DEEP / 32.0f / per_of(a);
-  return depth < 0x1p120f ? depth : 0x1p120f;
-}
 static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
 }
@@ -128,14 +126,11 @@ static bool find_top(SelectRow *r) {
 }
 
 // Whether the k largest are drawn from in their order, and whether all are drawn from by groups (kernels/select/weight.h).
-static bool is_refused(const SolSample *a) { // what is drawn and is not among the k largest
-  return count_of(a) > 1 && !share_of(a) && a->n <= SELECT_SHORT && a->n <= SELECT_SHARE * count_of(a);
-}
-static bool is_kept(const SolSample *a) { // the k largest of a short row in order of the columns
-  return count_of(a) > 1 && share_of(a) && a->n <= SELECT_SHORT;
+static bool is_kept(const SolSample *a) { // the k largest of a short row, in order of the columns
+  return count_of(a) > 1 && a->n <= SELECT_SHORT;
 }
 static bool is_listed(const SolSample *a) {
-  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a) && !is_kept(a);
+  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_kept(a);
 }
 static bool is_grouped(const SolSample *a) {
   return !count_of(a) && !share_of(a) && a->n > (a->dtype == SOL_FP32 ? SELECT_GROUP : SELECT_WHOLE);
@@ -197,22 +192,6 @@ static int64_t choose_grouped(const SelectRow *r, uint64_t stream) {
   }
 }
 
-// The row roughly cut to at least its k largest (kernels/select/weight.h).
-static SelectRow roughly_cut(const SolSample *a, SelectRow r) {
-  int none = 0, many = 1 << SELECT_HALVINGS;
-  SelectRow each = r;
-  each.per = 0, each.depth = r.depth = depth_of(a);
-  for (int i = 0; i < SELECT_HALVINGS; i++) {
-    each.part = (none + many) / 2;
-    if (select_sum(&each, 0) >= (uint64_t)count_of(a))
-      many = each.part;
-    else
-      none = each.part;
-  }
-  r.part = many;
-  return r;
-}
-
 static int64_t choose(const SolSample *a, int64_t row) {
   SelectRow weighed = {.dtype = a->dtype, .x = a->x, .start = row * ops_stride(a->x_stride, a->n), .n = a->n};
   uint64_t last = 0, stream = select_stream((uint64_t)a->seeds[row], (uint64_t)a->step);
@@ -221,10 +200,9 @@ static int64_t choose(const SolSample *a, int64_t row) {
   if (!find_top(&weighed)) return -1;
   SelectRow hulls = weighed;
   hulls.hulls = true;
-  if (is_refused(a)) hulls = roughly_cut(a, hulls);
   if (is_listed(a)) return choose_listed(a, &weighed, stream);
   if (is_grouped(a)) return choose_grouped(&hulls, stream);
-  bool cut = count_of(a) && !is_refused(a), weights = cut || share_of(a);
+  bool cut = count_of(a) > 0, weights = cut || share_of(a);
   if (cut) last = select_last(&each, 0, (uint64_t)count_of(a));
   uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
   for (uint32_t trial = 0;; trial++) {
@@ -232,7 +210,6 @@ static int64_t choose(const SolSample *a, int64_t row) {
     Drawn d = draw(weights ? &weighed : &hulls, last, random);
     bool taken = target ? select_sum(&weighed, d.order + 1) < target
                         : weights || is_taken(&hulls, d.value, d.rest, random);
-    if (is_refused(a)) taken &= select_sum(&each, d.order + 1) < (uint64_t)count_of(a);
     if (taken) return select_column(d.order);
     if (target) last = d.order + 1;
   }
@@ -245,6 +222,26 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+// Where the k-th largest of n normally distributed elements is, in deviations from their mean, and how far each of its neighbours is from it: where the search for it begins.
+// Rational approximation of the normal distribution's quantile, to 5e-4 (Abramowitz and Stegun, 26.2.23).
+static void normal_cut(SampleParams *p) {
+  double share = ((double)p->k - 0.5) / (double)p->n, tail = share < 0.5 ? share : 1 - share,
+         t = sqrt(-2 * log(tail));
+  double z =
+      t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  p->cut = (float)(share < 0.5 ? z : -z);
+  p->cut_apart = (float)(2.5066283 * exp(z * z / 2) / (double)p->n);
+}
+
+// The lists of the k largest: lanes of a row have as many entries each, an even number, and there may be one more than k. Lists are an odd number of twos apart, so that few lanes meet in
+// a bank.
+static uint32_t few_shared(SampleParams *p, int in) {
+  int64_t rows = SHORT_THREADS >> p->lane_bits, each = ops_ceil_div(p->k + 1, 1 << p->lane_bits);
+  p->each = (int32_t)(each + each % 2);
+  p->list = (p->each << p->lane_bits) + (p->lane_bits ? 2 : p->each / 2 % 2 ? 0 : 2);
+  return (uint32_t)(rows * p->list * (in == 4 ? 8 + 4 : 4 + 4));
+}
+
 // Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
 // paid by few. Rows that start anywhere have parts of one more chunk.
 static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
@@ -255,11 +252,13 @@ static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
   if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > (in == 4 ? SELECT_SHORT : SELECT_WHOLE)))
     return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
+  if (p->k) {
+    normal_cut(p);
+    while ((l->shared = few_shared(p, in)) > FEW_SHARED) p->lane_bits++;
+  }
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
   l->block = SHORT_THREADS, l->cluster = 1;
-  int64_t rows = SHORT_THREADS >> p->lane_bits;
-  if (p->k && p->share) l->shared = (uint32_t)(rows * (p->n | 1) * (in == 4 ? 8 : 4)); // their lists
-  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, rows), 1);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SHORT_THREADS >> p->lane_bits), 1);
   return true;
 }
 
@@ -291,8 +290,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .wide_ids = id_of(a) == SOL_INT64,
                     .m = (uint64_t)a->m,
                     .columns = (uint32_t)select_columns(a->n),
-                    .steps = select_steps_bits(per_of(a), a->dtype == SOL_BF16),
-                    .depth = depth_of(a)};
+                    .steps = select_steps_bits(per_of(a), a->dtype == SOL_BF16)};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   int kind = in == 4 ? 0 : p.x_kind == KIND_FP16 ? 1 : 2;
   bool alone;
@@ -302,10 +300,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.kernel += DRAW;
   } else if (is_kept(a) && short_plan(&p, in, &l)) {
     l.kernel = KEPT + kind;
-  } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
+  } else if (!p.k && short_plan(&p, in, &l)) {
     l.kernel = SHORT + SHORTS * kind +
                (p.share                                          ? WEIGHTS
-                : p.k                                            ? HULLS_CUT
                 : p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS) ? FEW
                                                                  : HULLS);
   } else if (!p.k && !p.share) {
@@ -359,20 +356,6 @@ static bool takes(const SolSample *a, double value, double top, uint64_t rest, u
   bool bf16 = a->dtype == SOL_BF16;
   if (is_coarse(a)) return select_takes((float)value, (float)top, per_of(a), bf16, (uint32_t)rest, random);
   return rest < select_hulled(select_place_of((float)value, (float)top, per_of(a)));
-}
-
-// Whether an element is drawn at all, of a row that is roughly cut at that part.
-static bool is_left(const SolSample *a, double value, double top, int part) {
-  return select_left((float)value, (float)top, depth_of(a), part, a->dtype == SOL_FP32, a->dtype == SOL_BF16);
-}
-static int part_of(const SolSample *a, const Place *places, double top) {
-  int part = 1 << SELECT_HALVINGS;
-  for (int step = part / 2; step; step /= 2) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < a->n; i++) count += is_left(a, places[i].value, top, part - step);
-    if (count >= count_of(a)) part -= step;
-  }
-  return part;
 }
 
 static uint64_t first_weights(const SolSample *a, const Place *places, int64_t count, double top) {
@@ -432,8 +415,7 @@ static double reference_grouped(const SolSample *a, const Place *places, double 
 
 static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places,
                             Place *sorted) {
-  int64_t left = count_of(a) && !is_refused(a) ? count_of(a) : a->n,
-          most = is_refused(a) ? count_of(a) : a->n;
+  int64_t left = count_of(a) ? count_of(a) : a->n;
   uint64_t rest = 0, stream = select_stream(seed, (uint64_t)a->step);
   for (int64_t c = 0; c < a->n; c++) places[c] = sorted[c] = (Place){x[c], c};
   qsort(places, (size_t)a->n, sizeof *places, in_order);
@@ -442,10 +424,6 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
   if (is_grouped(a)) return reference_grouped(a, sorted, top, stream);
   bool hulls = !share_of(a) && !is_cut(a);
   while (left && isnan(places[left - 1].value) && !(hulls && is_coarse(a))) left--;
-  if (is_refused(a)) {
-    int part = part_of(a, places, top);
-    while (!is_left(a, places[left - 1].value, top, part)) left--;
-  }
   uint64_t target = target_of(a, first_weights(a, places, left, top));
   for (uint32_t trial = 0;; trial++) {
     memcpy(sorted, places, (size_t)left * sizeof *places);
@@ -455,7 +433,7 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
     int64_t before = 0;
     while (places[before].column != p.column) before++;
     if (is_cut(a) && !share_of(a)) return (double)p.column;
-    if (hulls && before < most && takes(a, p.value, top, rest, random)) return (double)p.column;
+    if (hulls && takes(a, p.value, top, rest, random)) return (double)p.column;
     if (share_of(a) && first_weights(a, places, before, top) < target) return (double)p.column;
     if (share_of(a)) left = before;
   }
