@@ -248,7 +248,7 @@ static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
   enum { LANE_BITS = 5 };
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
-  int most = in == 4 || p->k ? SHORT_ROUNDS : p->share ? SHORT_FEW : SHORT_MANY;
+  int most = in == 4 || p->k || p->share ? SHORT_ROUNDS : SHORT_MANY;
   if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > (in == 4 ? SELECT_SHORT : SELECT_WHOLE)))
     return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
@@ -257,6 +257,7 @@ static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
     while ((l->shared = few_shared(p, in)) > FEW_SHARED) p->lane_bits++;
   }
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
+  if (p->share && !p->k) l->shared = (uint32_t)(p->rounds * SHORT_THREADS * (16 / in) * 4); // weights
   l->block = SHORT_THREADS, l->cluster = 1;
   ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SHORT_THREADS >> p->lane_bits), 1);
   return true;
