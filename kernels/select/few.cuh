@@ -100,12 +100,12 @@ template <int kind> INLINE uint64_t few_above(const FewPart<kind> &list, typenam
 
 template <int kind, class S>
 INLINE void draw_few(const SampleParams &p, const S &s, const FewPart<kind> &list, uint64_t mine, uint64_t row, uint64_t stream) {
-  uint64_t whole = row_sum(s, mine), target = target_of(p, whole);
+  uint64_t whole = row_sum(s, mine), target = target_of(p, whole), random = select_random(stream, 0);
   bool done = !whole;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
-    uint64_t rest = __umul64hi(select_random(stream, trial), whole) - row_before(s.lanes, s.lane, mine);
+  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
+    uint64_t rest = __umul64hi(random, whole) - row_before(s.lanes, s.lane, mine);
     auto found = few_find(list, rest);
     uint32_t owner = __ballot_sync(~0u, rest < mine) & row_mask(s.lanes); // less than 0, too, is not
     found = __shfl_sync(~0u, found, owner ? __ffs(owner) - 1 : 0);

@@ -127,6 +127,7 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
   uint32_t sums[rounds], own, sum = 0; // of rounds
   const uint32_t shares = coarse_shares(s.lanes);
   const Coarse coarse = coarse_of<kind>(top, p.steps);
+  uint64_t random = select_random(stream, 0); // in time: what follows is one chain of dependent instructions
 #pragma unroll
   for (int r = 0; r < rounds; r += SHORT_TURN) {
 #pragma unroll
@@ -147,8 +148,7 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
   bool done = !s.n || top != top;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
-    uint64_t random = select_random(stream, trial);
+  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
     uint32_t wanted = (uint32_t)__umul64hi(random, sum) + (uint32_t)before * SELECT_FLOOR, upto = 0, less = 0;
     int round = 0;
 #pragma unroll
@@ -171,6 +171,7 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
 template <int kind, int rounds> INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, uint64_t row, uint64_t stream) {
   Sums<rounds, uint32_t> sums;
   uint32_t hull[8];
+  uint64_t random = select_random(stream, 0);
 #pragma unroll
   for (int r = 0; r < rounds; r++) {
     sums.of[r] = 0;
@@ -183,8 +184,8 @@ template <int kind, int rounds> INLINE void draw_hulls(const SampleParams &p, co
   bool done = !sums.whole;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
-    Spot spot = find_chunk(s, sums, (uint32_t)__umul64hi(select_random(stream, trial), sums.whole));
+  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
+    Spot spot = find_chunk(s, sums, (uint32_t)__umul64hi(random, sums.whole));
     Vec v = chunk_of(s, spot.round);
     chunk_hulls(s, v, hull);
     int at = find_element<Short<kind, rounds>::per>(hull, &spot.rest);
@@ -274,6 +275,7 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
   uint32_t weight[8];
   Sums<rounds, uint64_t> sums;
   float f[8];
+  uint64_t random = select_random(stream, 0);
 #pragma unroll
   for (int r = 0; r < rounds; r++) {
     sums.of[r] = 0;
@@ -288,8 +290,8 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
   bool done = !sums.whole;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
-    Spot spot = find_chunk(s, sums, (uint64_t)__umul64hi(select_random(stream, trial), sums.whole));
+  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
+    Spot spot = find_chunk(s, sums, (uint64_t)__umul64hi(random, sums.whole));
     int round = max(spot.round, 0);
     take_weights<per>(round, weight);
     int at = find_element<per>(weight, &spot.rest);
@@ -340,12 +342,14 @@ template <int kind, int rounds, bool share> INLINE void sample_short(const Sampl
     begin_kernel();                                                                                          \
     sample_short<KIND_##kind, rounds, share>(p);                                                       \
   }
-#define SHORT_KERNELS(kind, of_hulls, of_few)                                                                \
-  SHORT_KERNEL(kind, of_hulls, false, hulls, 5)                                                              \
-  SHORT_KERNEL(kind, of_few, false, few, 7)                                                                  \
+// FEW, SOME, MANY: rounds of the kernels without a top_p, whose registers leave an SM 28, 24 and 20 warps.
+#define SHORT_KERNELS(kind, few_, some_, many_)                                                              \
+  SHORT_KERNEL(kind, few_, false, few, 7)                                                                    \
+  SHORT_KERNEL(kind, some_, false, some, 6)                                                                  \
+  SHORT_KERNEL(kind, many_, false, many, 5)                                                                  \
   SHORT_KERNEL(kind, SHORT_ROUNDS, true, weights, 5)
-SHORT_KERNELS(FP32, SHORT_ROUNDS, SHORT_FEW)
-SHORT_KERNELS(FP16, SHORT_MANY, SHORT_LESS)
-SHORT_KERNELS(BF16, SHORT_MANY, SHORT_LESS)
+SHORT_KERNELS(FP32, SHORT_FEW, SHORT_SOME, SHORT_ROUNDS)
+SHORT_KERNELS(FP16, SHORT_LESS, SHORT_ROUNDS, SHORT_MANY)
+SHORT_KERNELS(BF16, SHORT_LESS, SHORT_ROUNDS, SHORT_MANY)
 
 #endif

@@ -9,18 +9,17 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 14, GROUPS = 18, KEPT = 24 }; // of the kernels
-enum { HULLS, WEIGHTS, FEW, SHORTS };                             // of those of short rows, for each type
+enum { DRAW = 0, SHORT = 5, WEIGH = 17, GROUPS = 21, KEPT = 27 }; // of the kernels
+enum { FEW, SOME, MANY, WEIGHTS, SHORTS };                        // of those of short rows, for each type
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",       "sol_draw_4_64_32",      "sol_draw_2_32_256",
-    "sol_draw_2_64_256",      "sol_draw_4_64_256",     "sol_short_FP32_hulls",
-    "sol_short_FP32_weights", "sol_short_FP32_few",    "sol_short_FP16_hulls",
-    "sol_short_FP16_weights", "sol_short_FP16_few",    "sol_short_BF16_hulls",
-    "sol_short_BF16_weights", "sol_short_BF16_few",    "sol_weigh_2_warp",
-    "sol_weigh_4_warp",       "sol_weigh_2_block",     "sol_weigh_4_block",
-    "sol_groups_FP32_warp",   "sol_groups_FP16_warp",  "sol_groups_BF16_warp",
-    "sol_groups_FP32_block",  "sol_groups_FP16_block", "sol_groups_BF16_block",
-    "sol_few_FP32",           "sol_few_FP16",          "sol_few_BF16"};
+    "sol_draw_2_32_32",       "sol_draw_4_64_32",      "sol_draw_2_32_256",     "sol_draw_2_64_256",
+    "sol_draw_4_64_256",      "sol_short_FP32_few",    "sol_short_FP32_some",   "sol_short_FP32_many",
+    "sol_short_FP32_weights", "sol_short_FP16_few",    "sol_short_FP16_some",   "sol_short_FP16_many",
+    "sol_short_FP16_weights", "sol_short_BF16_few",    "sol_short_BF16_some",   "sol_short_BF16_many",
+    "sol_short_BF16_weights", "sol_weigh_2_warp",      "sol_weigh_4_warp",      "sol_weigh_2_block",
+    "sol_weigh_4_block",      "sol_groups_FP32_warp",  "sol_groups_FP16_warp",  "sol_groups_BF16_warp",
+    "sol_groups_FP32_block",  "sol_groups_FP16_block", "sol_groups_BF16_block", "sol_few_FP32",
+    "sol_few_FP16",           "sol_few_BF16"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
     LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
