@@ -13,9 +13,9 @@ enum { LIST_BATCH = 4, LIST_STAGES = 2, LIST_MORE = 4 };
 enum { SORTED_BITS = 4, SORTED_EACH = 1 << SORTED_BITS, SORTED_WORDS = 32 * SORTED_EACH, SORTED_THREADS = 128, SORTED_SHIFT = 20 };
 // topk of many elements, by bins: threads of a row, and the most columns of rows of 16 bits and of 32.
 enum { BINNED_THREADS = 128, BINNED_NARROW = 8192, BINNED_WIDE = 4096 };
-// The most chunks of a lane in the kernels of short rows; of 16-bit elements that are neither cut nor weighed. In the kernels for rows of fewer, which take fewer registers: of fp32
-// SHORT_FEW and SHORT_SOME, of 16 bits SHORT_LESS and SHORT_ROUNDS. Rounds of 16 bits that are summed at a time, of which theirs are multiples. Threads of a block.
-enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_SOME = 7, SHORT_LESS = 6, SHORT_TURN = 3, SHORT_THREADS = 128 };
+// The most chunks of a lane in the kernels of short rows; of 16-bit elements that are neither cut nor weighed; of those that are weighed with a top_p SHORT_LESS. In kernels for rows of fewer, which take fewer registers:
+// SHORT_FEW (SHORT_LESS of 16 bits) and SHORT_SOME. Rounds of 16 bits that are summed at a time. Threads of a block.
+enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_LESS = 6, SHORT_SOME = 8, SHORT_TURN = 3, SHORT_THREADS = 128 };
 
 typedef struct TopkParams {
   void *values, *ids;

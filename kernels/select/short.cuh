@@ -112,7 +112,7 @@ template <int per> INLINE int find_element(const uint32_t *weight, uint32_t *res
 template <int kind> INLINE float value_at(const Vec &v, int i) { return value_of_bits<kind>(bits_at<kind>(v, i)); }
 
 // Rounds that are summed, several at a time.
-INLINE int whole_turns(int used) { return (used + SHORT_TURN - 1) / SHORT_TURN * SHORT_TURN; }
+template <int rounds> INLINE int whole_turns(int used) { return min((used + SHORT_TURN - 1) / SHORT_TURN * SHORT_TURN, rounds); }
 
 template <int kind> INLINE Vec coarse_chunk(const Vec &v, const Coarse &coarse) {
   Vec hulls;
@@ -131,10 +131,10 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
 #pragma unroll
   for (int r = 0; r < rounds; r += SHORT_TURN) {
 #pragma unroll
-    for (int t = r; t < r + SHORT_TURN; t++) sums[t] = 0;
+    for (int t = r; t < r + SHORT_TURN && t < rounds; t++) sums[t] = 0;
     if (r >= s.used) continue;
 #pragma unroll
-    for (int t = r; t < r + SHORT_TURN; t++) // several at a time, so that one need not wait for the other
+    for (int t = r; t < r + SHORT_TURN && t < rounds; t++) // several at a time, so that one need not wait for the other
       sum_coarse(coarse_chunk<kind>(s.v[t], coarse), shares, s.lanes, &own, &sums[t]);
   }
 #pragma unroll 1
@@ -143,7 +143,7 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
     for (int r = 0; r < rounds; r++) sums[r] += __shfl_xor_sync(~0u, sums[r], o);
 #pragma unroll
   for (int r = 0; r < rounds; r++) sum += sums[r];
-  const int before = s.lane * s.per - s.first, beside = whole_turns(s.used) * s.lanes * s.per - (int)p.n;
+  const int before = s.lane * s.per - s.first, beside = whole_turns<rounds>(s.used) * s.lanes * s.per - (int)p.n;
   sum -= (uint32_t)beside * SELECT_FLOOR;
   bool done = !s.n || top != top;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
@@ -316,7 +316,7 @@ INLINE float short_row(const SampleParams &p, Short<kind, rounds> &s, uint64_t *
   if (kind != KIND_FP32 && !weights)
 #pragma unroll
     for (int r = 0; r < rounds; r++)
-      if (r % SHORT_TURN && r >= s.used && r < whole_turns(s.used)) s.v[r].v = make_uint4(~0u, ~0u, ~0u, ~0u);
+      if (r % SHORT_TURN && r >= s.used && r < whole_turns<rounds>(s.used)) s.v[r].v = make_uint4(~0u, ~0u, ~0u, ~0u);
   *stream = select_stream(*row < p.m ? (uint64_t)p.seeds[*row] : 0, p.step);
   float top = top_of(s);
   bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && weights && fabsf(top * p.per) > SELECT_FURTHEST);
@@ -342,14 +342,14 @@ template <int kind, int rounds, bool share> INLINE void sample_short(const Sampl
     begin_kernel();                                                                                          \
     sample_short<KIND_##kind, rounds, share>(p);                                                       \
   }
-// FEW, SOME, MANY: rounds of the kernels without a top_p, whose registers leave an SM 28, 24 and 20 warps.
-#define SHORT_KERNELS(kind, few_, some_, many_)                                                              \
-  SHORT_KERNEL(kind, few_, false, few, 7)                                                                    \
-  SHORT_KERNEL(kind, some_, false, some, 6)                                                                  \
-  SHORT_KERNEL(kind, many_, false, many, 5)                                                                  \
-  SHORT_KERNEL(kind, SHORT_ROUNDS, true, weights, 5)
-SHORT_KERNELS(FP32, SHORT_FEW, SHORT_SOME, SHORT_ROUNDS)
-SHORT_KERNELS(FP16, SHORT_LESS, SHORT_ROUNDS, SHORT_MANY)
-SHORT_KERNELS(BF16, SHORT_LESS, SHORT_ROUNDS, SHORT_MANY)
+// few, many: rounds of the kernels without a top_p; theirs, and those between, have registers for 28, 20 and 24 warps of an SM. weighed: of those with one.
+#define SHORT_KERNELS(kind, of_few, of_many, weighed)                                                        \
+  SHORT_KERNEL(kind, of_few, false, few, 7)                                                                  \
+  SHORT_KERNEL(kind, SHORT_SOME, false, some, 6)                                                             \
+  SHORT_KERNEL(kind, of_many, false, many, 5)                                                                \
+  SHORT_KERNEL(kind, weighed, true, weights, 5)
+SHORT_KERNELS(FP32, SHORT_FEW, SHORT_ROUNDS, SHORT_ROUNDS)
+SHORT_KERNELS(FP16, SHORT_LESS, SHORT_MANY, SHORT_LESS)
+SHORT_KERNELS(BF16, SHORT_LESS, SHORT_MANY, SHORT_LESS)
 
 #endif
