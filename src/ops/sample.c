@@ -248,6 +248,9 @@ static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
   int most = in == 4 || p->k ? SHORT_ROUNDS : p->share ? SHORT_LESS : SHORT_MANY;
+  const char *what = getenv("SOL_TRY_SELECT"); // TRIAL
+  if (!p->k && !p->share && what && *what == '2') most = in == 4 ? 7 : SHORT_SOME;
+  if (!p->k && !p->share && what && *what == '3') most = in == 4 ? SHORT_FEW : SHORT_LESS;
   if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > (in == 4 ? SELECT_SHORT : SELECT_WHOLE)))
     return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
