@@ -281,7 +281,7 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
   }
 }
 
-template <int kind> INLINE void sample_groups(const SampleParams &p) {
+template <int kind> INLINE void sample_cluster(const SampleParams &p) {
   Piece<kind> piece;
   GroupRow r = group_row(p);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -292,13 +292,49 @@ template <int kind> INLINE void sample_groups(const SampleParams &p) {
     uint64_t hulls = sum_group(piece, r, p, g, &top);
     if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
   }
-  if (r.blocks > 1) cluster_barrier();
-  else __syncthreads();
+  cluster_barrier();
   if (warp == 0 && r.rank == 0) {
     int64_t id = draw_grouped(piece, p, r, select_stream(seed, p.step));
     if (lane == 0) put_id(p, r.row, id);
   }
-  if (r.blocks > 1) cluster_barrier(); // the first block reads what the others have kept
+  cluster_barrier(); // the first block reads what the others have kept
+}
+
+INLINE uint32_t take_turn(uint32_t *turns) { // of a warp
+  uint32_t turn = 0;
+  if (threadIdx.x % 32 == 0) turn = atomicAdd(turns, 1);
+  return __shfl_sync(~0u, turn, 0);
+}
+
+// Rows of a block, as far apart as there are blocks: its warps take group after group of them, and the one that has done a row's last group draws from it, while the others go on.
+template <int kind> INLINE void sample_groups(const SampleParams &p) {
+  if (cluster_blocks() > 1) return sample_cluster<kind>(p);
+  Piece<kind> piece;
+  GroupRow r;
+  const uint32_t all = ((uint32_t)p.n - 1) / p.columns + 1, blocks = gridDim.x * gridDim.y, block = blockIdx.y * gridDim.x + blockIdx.x;
+  const uint32_t rows = block < p.m ? (uint32_t)((p.m - block - 1) / blocks) + 1 : 0;
+  r.n = (uint32_t)p.n, r.columns = p.columns, r.rank = 0, r.blocks = 1;
+  uint64_t *hulls = (uint64_t *)held;
+  uint32_t *tops = (uint32_t *)(hulls + rows * all), *turns = tops + rows * all, *done = turns + 1; // done: groups of each row
+  for (uint32_t i = threadIdx.x; i <= rows; i += blockDim.x) turns[i] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (uint32_t turn = take_turn(turns); turn < rows * all; turn = take_turn(turns)) {
+    uint32_t row = turn / all;
+    r.row = block + (uint64_t)row * blocks;
+    r.at = (const char *)p.x + (int64_t)r.row * p.x_stride;
+    uint64_t seed = (uint64_t)p.seeds[r.row]; // in flight along with the group
+    float top;
+    uint64_t sum = sum_group(piece, r, p, turn - row * all, &top);
+    if (threadIdx.x % 32 == 0) hulls[turn] = sum, tops[turn] = __float_as_uint(top);
+    __threadfence_block();
+    __syncwarp();
+    if (take_turn(&done[row]) + 1 < all) continue;
+    __threadfence_block();
+    r.kept.hulls = hulls + row * all, r.kept.top = tops + row * all;
+    int64_t id = draw_grouped(piece, p, r, select_stream(seed, p.step));
+    if (threadIdx.x % 32 == 0) put_id(p, r.row, id);
+  }
 }
 
 // ---- Rows of few groups, each by one warp, which has several rows

@@ -92,7 +92,7 @@ static double waits_of(int64_t warps, int64_t groups, double waves) {
 // Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with as many
 // warps as have to wait least. Rows of a warp, or 0.
 int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
-  // RESIDENT: warps of an SM that have rows of their own; FINE, WIDE: of blocks, of elements of 2 and 4 bytes. BYTES: kept of a group.
+  // RESIDENT: warps of an SM that have rows of their own; FINE, WIDE: of blocks, of elements of 2 and 4 bytes. BYTES: kept of a group; KEPT: of all of a block's rows.
   enum {
     ROWS = 4,
     OF_WARP = 8,
@@ -103,7 +103,8 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     BLOCKS = 3,
     MOST = 16,
     WARPS = 8,
-    BYTES = 12
+    BYTES = 12,
+    KEPT = 8 << 10
   };
   int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = WARPS,
           resident = RESIDENT * ctx->sms, each = 0;
@@ -123,10 +124,14 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
   }
   while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
     blocks *= 2;
+  // Blocks that stay have row after row, as far as what is kept of these fits.
+  int64_t stay = (in == 2 ? FINE : WIDE) / warps * ctx->sms, own = blocks > 1 ? 1 : ops_ceil_div(rows, stay),
+          kept = groups * BYTES + 4;
+  if (own * kept > KEPT) own = KEPT / kept > 1 ? KEPT / kept : 1;
   l->block = (uint32_t)(32 * warps);
   l->cluster = (uint32_t)blocks;
-  l->shared = (uint32_t)(ops_ceil_div(groups, blocks) * BYTES);
-  ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
+  l->shared = (uint32_t)(own * kept + 4);
+  ops_grid(l->grid, (uint64_t)(blocks > 1 ? rows * blocks : ops_ceil_div(rows, own)), 1);
   return 0;
 }
 
