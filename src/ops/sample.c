@@ -20,10 +20,14 @@ static const char *const kernel_names[] = {
     "sol_weigh_4_block",      "sol_groups_FP32_warp",  "sol_groups_FP16_warp",  "sol_groups_BF16_warp",
     "sol_groups_FP32_block",  "sol_groups_FP16_block", "sol_groups_BF16_block", "sol_few_FP32",
     "sol_few_FP16",           "sol_few_BF16"};
+enum { GROUPS_SHARED = 49 << 10 }; // of as many groups as there are at most
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
-    LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
-    LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
-    WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
+    LIST_SHARED / 2,      LIST_SHARED / 2,
+    LIST_SHARED,          LIST_SHARED,
+    LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
+    WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5,
+    WEIGH_SHARED / 4 * 5, [GROUPS + 3] = GROUPS_SHARED,
+    GROUPS_SHARED,        GROUPS_SHARED};
 enum { FEW_SHARED = 48 << 10 }; // at most, of those of a few of a short row
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
@@ -304,10 +308,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   } else if (is_kept(a) && short_plan(&p, in, &l)) {
     l.kernel = KEPT + kind;
   } else if (!p.k && short_plan(&p, in, &l)) {
-    l.kernel = SHORT + SHORTS * kind +
-               (p.share                                          ? WEIGHTS
-                : p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS) ? FEW
-                                                                 : HULLS);
+    bool few = p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS), some = p.rounds <= SHORT_SOME;
+    l.kernel = SHORT + SHORTS * kind + (p.share ? WEIGHTS : few ? FEW : some ? SOME : MANY);
   } else if (!p.k && !p.share) {
     p.rounds = group_plan(ctx, a->m, a->n, in, &l);
     l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
