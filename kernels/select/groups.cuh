@@ -171,7 +171,6 @@ typedef struct Groups {
   uint64_t *hulls;
   uint32_t *top; // the bits of a float
 } Groups;
-INLINE float kept_top(const Groups &g, uint32_t i, int rank) { return __uint_as_float(remote_word(&g.top[i], rank)); }
 
 // The row of a block: its groups, and which of them are this block's.
 typedef struct GroupRow {
@@ -181,6 +180,12 @@ typedef struct GroupRow {
   int rank, blocks;
   Groups kept; // of this block
 } GroupRow;
+
+// What block `rank` has kept. Warps of one block read it with no barrier: what counts has been done says that it is there.
+template <class Word> INLINE Word kept_word(const GroupRow &r, const Word *at, int rank) {
+  return r.blocks > 1 ? remote_word(at, rank) : *(const volatile Word *)at;
+}
+INLINE float kept_top(const GroupRow &r, uint32_t i, int rank) { return __uint_as_float(kept_word(r, &r.kept.top[i], rank)); }
 
 INLINE GroupRow group_row(const SampleParams &p) {
   GroupRow r;
@@ -242,7 +247,7 @@ INLINE int64_t draw_in_group(Piece<kind> &piece, const GroupRow &r, const Sample
 INLINE uint64_t group_weight(const GroupRow &r, int rank, uint32_t from, float top, float per) {
   uint32_t all = (r.n - 1) / r.columns + 1, each = (all + r.blocks - 1) / r.blocks, i = from + threadIdx.x % 32;
   if (i >= each || each * rank + i >= all) return 0;
-  return select_group(remote_word(&r.kept.hulls[i], rank), select_place_of(kept_top(r.kept, i, rank), top, per));
+  return select_group(kept_word(r, &r.kept.hulls[i], rank), select_place_of(kept_top(r, i, rank), top, per));
 }
 
 // The row's groups are known: one of them and one of its elements, by one warp.
@@ -251,7 +256,7 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
   uint32_t all = (r.n - 1) / r.columns + 1, each = (all + r.blocks - 1) / r.blocks;
   float top = -INFINITY;
   for (int b = 0; b < r.blocks; b++)
-    for (uint32_t i = lane; i < each && each * b + i < all; i += 32) top = fmaxf(top, kept_top(r.kept, i, b));
+    for (uint32_t i = lane; i < each && each * b + i < all; i += 32) top = fmaxf(top, kept_top(r, i, b));
   top = lanes_top(top);
   uint64_t whole = 0, of_block = 0; // of block number `lane`
   for (int b = 0; b < r.blocks; b++) {
@@ -274,8 +279,8 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
       if (wanted < part) break;
     }
     i += find_part(weight, &wanted);
-    uint64_t hulls = remote_word(&r.kept.hulls[i], rank);
-    float of_group = kept_top(r.kept, i, rank);
+    uint64_t hulls = kept_word(r, &r.kept.hulls[i], rank);
+    float of_group = kept_top(r, i, rank);
     int64_t id = draw_in_group(piece, r, p, each * rank + i, of_group, hulls, select_random(stream, trial));
     if (id >= 0) return id;
   }
@@ -326,7 +331,7 @@ template <int kind> INLINE void sample_groups(const SampleParams &p) {
     uint64_t seed = (uint64_t)p.seeds[r.row]; // in flight along with the group
     float top;
     uint64_t sum = sum_group(piece, r, p, turn - row * all, &top);
-    if (threadIdx.x % 32 == 0) hulls[turn] = sum, tops[turn] = __float_as_uint(top);
+    if (threadIdx.x % 32 == 0) ((volatile uint64_t *)hulls)[turn] = sum, ((volatile uint32_t *)tops)[turn] = __float_as_uint(top);
     __threadfence_block();
     __syncwarp();
     if (take_turn(&done[row]) + 1 < all) continue;
