@@ -171,6 +171,7 @@ typedef struct Groups {
   uint64_t *hulls;
   uint32_t *top; // the bits of a float
 } Groups;
+INLINE float kept_top(const Groups &g, uint32_t i, int rank) { return __uint_as_float(remote_word(&g.top[i], rank)); }
 
 // The row of a block: its groups, and which of them are this block's.
 typedef struct GroupRow {
@@ -180,12 +181,6 @@ typedef struct GroupRow {
   int rank, blocks;
   Groups kept; // of this block
 } GroupRow;
-
-// What block `rank` has kept. Warps of one block read it with no barrier: what counts has been done says that it is there.
-template <class Word> INLINE Word kept_word(const GroupRow &r, const Word *at, int rank) {
-  return r.blocks > 1 ? remote_word(at, rank) : *(const volatile Word *)at;
-}
-INLINE float kept_top(const GroupRow &r, uint32_t i, int rank) { return __uint_as_float(kept_word(r, &r.kept.top[i], rank)); }
 
 INLINE GroupRow group_row(const SampleParams &p) {
   GroupRow r;
@@ -247,7 +242,7 @@ INLINE int64_t draw_in_group(Piece<kind> &piece, const GroupRow &r, const Sample
 INLINE uint64_t group_weight(const GroupRow &r, int rank, uint32_t from, float top, float per) {
   uint32_t all = (r.n - 1) / r.columns + 1, each = (all + r.blocks - 1) / r.blocks, i = from + threadIdx.x % 32;
   if (i >= each || each * rank + i >= all) return 0;
-  return select_group(kept_word(r, &r.kept.hulls[i], rank), select_place_of(kept_top(r, i, rank), top, per));
+  return select_group(remote_word(&r.kept.hulls[i], rank), select_place_of(kept_top(r.kept, i, rank), top, per));
 }
 
 // The row's groups are known: one of them and one of its elements, by one warp.
@@ -256,7 +251,7 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
   uint32_t all = (r.n - 1) / r.columns + 1, each = (all + r.blocks - 1) / r.blocks;
   float top = -INFINITY;
   for (int b = 0; b < r.blocks; b++)
-    for (uint32_t i = lane; i < each && each * b + i < all; i += 32) top = fmaxf(top, kept_top(r, i, b));
+    for (uint32_t i = lane; i < each && each * b + i < all; i += 32) top = fmaxf(top, kept_top(r.kept, i, b));
   top = lanes_top(top);
   uint64_t whole = 0, of_block = 0; // of block number `lane`
   for (int b = 0; b < r.blocks; b++) {
@@ -279,14 +274,14 @@ template <int kind> INLINE int64_t draw_grouped(Piece<kind> &piece, const Sample
       if (wanted < part) break;
     }
     i += find_part(weight, &wanted);
-    uint64_t hulls = kept_word(r, &r.kept.hulls[i], rank);
-    float of_group = kept_top(r, i, rank);
+    uint64_t hulls = remote_word(&r.kept.hulls[i], rank);
+    float of_group = kept_top(r.kept, i, rank);
     int64_t id = draw_in_group(piece, r, p, each * rank + i, of_group, hulls, select_random(stream, trial));
     if (id >= 0) return id;
   }
 }
 
-template <int kind> INLINE void sample_cluster(const SampleParams &p) {
+template <int kind> INLINE void sample_groups(const SampleParams &p) {
   Piece<kind> piece;
   GroupRow r = group_row(p);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -297,49 +292,13 @@ template <int kind> INLINE void sample_cluster(const SampleParams &p) {
     uint64_t hulls = sum_group(piece, r, p, g, &top);
     if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
   }
-  cluster_barrier();
+  if (r.blocks > 1) cluster_barrier();
+  else __syncthreads();
   if (warp == 0 && r.rank == 0) {
     int64_t id = draw_grouped(piece, p, r, select_stream(seed, p.step));
     if (lane == 0) put_id(p, r.row, id);
   }
-  cluster_barrier(); // the first block reads what the others have kept
-}
-
-INLINE uint32_t take_turn(uint32_t *turns) { // of a warp
-  uint32_t turn = 0;
-  if (threadIdx.x % 32 == 0) turn = atomicAdd(turns, 1);
-  return __shfl_sync(~0u, turn, 0);
-}
-
-// Rows of a block, as far apart as there are blocks: its warps take group after group of them, and the one that has done a row's last group draws from it, while the others go on.
-template <int kind> INLINE void sample_groups(const SampleParams &p) {
-  if (cluster_blocks() > 1) return sample_cluster<kind>(p);
-  Piece<kind> piece;
-  GroupRow r;
-  const uint32_t all = ((uint32_t)p.n - 1) / p.columns + 1, blocks = gridDim.x * gridDim.y, block = blockIdx.y * gridDim.x + blockIdx.x;
-  const uint32_t rows = block < p.m ? (uint32_t)((p.m - block - 1) / blocks) + 1 : 0;
-  r.n = (uint32_t)p.n, r.columns = p.columns, r.rank = 0, r.blocks = 1;
-  uint64_t *hulls = (uint64_t *)held;
-  uint32_t *tops = (uint32_t *)(hulls + rows * all), *turns = tops + rows * all, *done = turns + 1; // done: groups of each row
-  for (uint32_t i = threadIdx.x; i <= rows; i += blockDim.x) turns[i] = 0;
-  __syncthreads();
-#pragma unroll 1
-  for (uint32_t turn = take_turn(turns); turn < rows * all; turn = take_turn(turns)) {
-    uint32_t row = turn / all;
-    r.row = block + (uint64_t)row * blocks;
-    r.at = (const char *)p.x + (int64_t)r.row * p.x_stride;
-    uint64_t seed = (uint64_t)p.seeds[r.row]; // in flight along with the group
-    float top;
-    uint64_t sum = sum_group(piece, r, p, turn - row * all, &top);
-    if (threadIdx.x % 32 == 0) ((volatile uint64_t *)hulls)[turn] = sum, ((volatile uint32_t *)tops)[turn] = __float_as_uint(top);
-    __threadfence_block();
-    __syncwarp();
-    if (take_turn(&done[row]) + 1 < all) continue;
-    __threadfence_block();
-    r.kept.hulls = hulls + row * all, r.kept.top = tops + row * all;
-    int64_t id = draw_grouped(piece, p, r, select_stream(seed, p.step));
-    if (threadIdx.x % 32 == 0) put_id(p, r.row, id);
-  }
+  if (r.blocks > 1) cluster_barrier(); // the first block reads what the others have kept
 }
 
 // ---- Rows of few groups, each by one warp, which has several rows

@@ -92,9 +92,13 @@ template <int kind, int rounds> INLINE float short_place(const Short<kind, round
 }
 
 // The hulls of a chunk's weights, of fp32.
-template <int kind, int rounds> INLINE void chunk_hulls(const Short<kind, rounds> &s, const Vec &v, uint32_t *hull) {
+template <bool cuts, int kind, int rounds>
+INLINE void chunk_hulls(const Short<kind, rounds> &s, const Vec &v, uint32_t low, uint32_t *hull) {
 #pragma unroll
-  for (int i = 0; i < s.per; i++) hull[i] = select_hull(short_place(s, v.f[i]));
+  for (int i = 0; i < s.per; i++) {
+    hull[i] = select_hull(short_place(s, v.f[i]));
+    if (cuts) hull[i] &= mask_above<kind, 0>(v.u[i], low);
+  }
 }
 
 // The element on which the rest of a random number falls.
@@ -111,21 +115,77 @@ template <int per> INLINE int find_element(const uint32_t *weight, uint32_t *res
 }
 template <int kind> INLINE float value_at(const Vec &v, int i) { return value_of_bits<kind>(bits_at<kind>(v, i)); }
 
+// How many elements of the row come before element `at` of a chunk of the lane that is its `owner`, a lane of the warp: larger ones, and
+// equal ones of lower columns.
+template <int kind, int rounds>
+INLINE uint32_t count_before(const Short<kind, rounds> &s, int owner, const Vec &v, int round, int at) {
+  const int per = s.per;
+  uint32_t bits = 0, all = 0, equal = 0;
+#pragma unroll
+  for (int i = 0; i < per; i++)
+    if (i == at) bits = element_bits<kind>(v, i);
+  bits = __shfl_sync(~0u, bits, owner);
+  int column = __shfl_sync(~0u, column_of(s, round) + at, owner);
+  uint32_t word = kind == KIND_FP32 ? bits : bits * 0x10001u, below = word_below<kind, 0>(key_of_bits<kind>(bits));
+  if (threadIdx.x % 32 == owner)
+#pragma unroll
+    for (int i = 0; i < per; i++) equal += i < at && key_of_bits<kind>(element_bits<kind>(v, i)) == key_of_bits<kind>(bits);
+#pragma unroll
+  for (int r = 0; r < rounds; r++) {
+    if (r >= s.used) continue;
+    uint32_t beyond = column_of(s, r) + per <= column ? below : word;
+#pragma unroll
+    for (int j = 0; j < 4; j++) all += mask_above<kind, 0>(s.v[r].u[j], beyond);
+  }
+  uint32_t count = count_masks<kind>(all) + equal;
+#pragma unroll 1
+  for (int o = s.lanes / 2; o; o >>= 1) count += __shfl_xor_sync(~0u, count, o);
+  return count;
+}
+
 // Rounds that are summed, several at a time.
 template <int rounds> INLINE int whole_turns(int used) { return min((used + SHORT_TURN - 1) / SHORT_TURN * SHORT_TURN, rounds); }
 
-template <int kind> INLINE Vec coarse_chunk(const Vec &v, const Coarse &coarse) {
+// What is right below the rough cut of the p.k largest (weight.h), in a word.
+template <int kind, int rounds> INLINE uint32_t below_cut(const SampleParams &p, const Short<kind, rounds> &s, float top) {
+  uint32_t low = span_lowest(kind);
+  int none = 0, many = 1 << SELECT_HALVINGS; // parts that fewer than k elements do not exceed, and that more do not
+#pragma unroll 1
+  for (int i = 0; i < SELECT_HALVINGS; i++) {
+    int part = (none + many) / 2;
+    float cut = select_cut(top, p.depth, part);
+    uint32_t bits = kind == KIND_FP32 ? __float_as_uint(cut) : narrow_one(kind == KIND_FP16 ? fmaxf(cut, -65504.0f) : cut, kind);
+    uint32_t here = word_below<kind, 0>(key_of_bits<kind>(bits)), all = 0;
+#pragma unroll
+    for (int r = 0; r < rounds; r++)
+      if (r < s.used)
+#pragma unroll
+        for (int j = 0; j < 4; j++) all += mask_above<kind, 0>(s.v[r].u[j], here);
+    uint32_t count = count_masks<kind>(all);
+#pragma unroll 1
+    for (int o = s.lanes / 2; o; o >>= 1) count += __shfl_xor_sync(~0u, count, o);
+    if (count >= (uint32_t)p.k) many = part, low = here;
+    else none = part;
+  }
+  return low;
+}
+
+template <bool cuts, int kind> INLINE Vec coarse_chunk(const Vec &v, const Coarse &coarse, uint32_t low) {
   Vec hulls;
 #pragma unroll
-  for (int j = 0; j < 4; j++) hulls.u[j] = coarse_word<kind>(v.u[j], coarse);
+  for (int j = 0; j < 4; j++) {
+    hulls.u[j] = coarse_word<kind>(v.u[j], coarse);
+    if (cuts) hulls.u[j] &= mask_above<kind, 0>(v.u[j], low);
+  }
   return hulls;
 }
 
-// Coarse hulls of elements of 16 bits. What is beside the row has the least of them, and is there as if it were elements before and after the row's.
-template <int kind, int rounds>
+// Coarse hulls of elements of 16 bits. What is beside the row has the least of them, and is there as if it were elements before and after the row's; with
+// a cut it has none.
+template <bool cuts, int kind, int rounds>
 INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, float top, uint64_t row, uint64_t stream) {
   uint32_t sums[rounds], own, sum = 0; // of rounds
-  const uint32_t shares = coarse_shares(s.lanes);
+  const uint32_t shares = coarse_shares(s.lanes), low = cuts ? below_cut(p, s, top) : 0;
   const Coarse coarse = coarse_of<kind>(top, p.steps);
   uint64_t random = select_random(stream, 0); // in time: what follows is one chain of dependent instructions
 #pragma unroll
@@ -135,7 +195,7 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
     if (r >= s.used) continue;
 #pragma unroll
     for (int t = r; t < r + SHORT_TURN && t < rounds; t++) // several at a time, so that one need not wait for the other
-      sum_coarse(coarse_chunk<kind>(s.v[t], coarse), shares, s.lanes, &own, &sums[t]);
+      sum_coarse(coarse_chunk<cuts, kind>(s.v[t], coarse, low), shares, s.lanes, &own, &sums[t]);
   }
 #pragma unroll 1
   for (int o = 4; o < s.lanes; o *= 2)
@@ -143,7 +203,7 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
     for (int r = 0; r < rounds; r++) sums[r] += __shfl_xor_sync(~0u, sums[r], o);
 #pragma unroll
   for (int r = 0; r < rounds; r++) sum += sums[r];
-  const int before = s.lane * s.per - s.first, beside = whole_turns<rounds>(s.used) * s.lanes * s.per - (int)p.n;
+  const int before = cuts ? 0 : s.lane * s.per - s.first, beside = cuts ? 0 : whole_turns<rounds>(s.used) * s.lanes * s.per - (int)p.n;
   sum -= (uint32_t)beside * SELECT_FLOOR;
   bool done = !s.n || top != top;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
@@ -156,27 +216,31 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
       upto += sums[r];
       if (wanted >= upto) round = r + 1, less = upto;
     }
-    Vec v = chunk_of(s, round), hulls = coarse_chunk<kind>(v, coarse);
+    Vec v = chunk_of(s, round), hulls = coarse_chunk<cuts, kind>(v, coarse, low);
     sum_coarse(hulls, shares, s.lanes, &own, &upto);
     uint32_t rest = wanted - less - row_before(s.lanes, s.lane, own);
     bool mine = rest < own; // less than 0, too, is not
     int at = find_coarse(hulls, &rest);
     bool taken = !done && mine && select_takes(value_at<kind>(v, at), top, p.per, kind == KIND_BF16, rest, random);
     uint32_t by = __ballot_sync(~0u, taken) & row_mask(s.lanes);
+    if (cuts && count_before(s, by ? __ffs(by) - 1 : 0, v, round, at) >= (uint32_t)p.k) taken = by = 0;
     if (taken) put_id(p, row, column_of(s, round) + at);
     done |= by != 0;
   }
 }
 
-template <int kind, int rounds> INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, uint64_t row, uint64_t stream) {
+// cuts: of the p.k largest.
+template <bool cuts, int kind, int rounds>
+INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, float top, uint64_t row, uint64_t stream) {
   Sums<rounds, uint32_t> sums;
+  const uint32_t low = cuts ? below_cut(p, s, top) : 0;
   uint32_t hull[8];
   uint64_t random = select_random(stream, 0);
 #pragma unroll
   for (int r = 0; r < rounds; r++) {
     sums.of[r] = 0;
     if (r >= s.used) continue;
-    chunk_hulls(s, s.v[r], hull);
+    chunk_hulls<cuts>(s, s.v[r], low, hull);
 #pragma unroll
     for (int i = 0; i < s.per; i++) sums.of[r] += hull[i];
   }
@@ -187,10 +251,11 @@ template <int kind, int rounds> INLINE void draw_hulls(const SampleParams &p, co
   for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
     Spot spot = find_chunk(s, sums, (uint32_t)__umul64hi(random, sums.whole));
     Vec v = chunk_of(s, spot.round);
-    chunk_hulls(s, v, hull);
+    chunk_hulls<cuts>(s, v, low, hull);
     int at = find_element<Short<kind, rounds>::per>(hull, &spot.rest);
     bool taken = !done && spot.round >= 0 && spot.rest < select_hulled(short_place(s, value_at<kind>(v, at)));
     uint32_t by = __ballot_sync(~0u, taken) & row_mask(s.lanes);
+    if (cuts && count_before(s, by ? __ffs(by) - 1 : 0, v, spot.round, at) >= (uint32_t)p.k) taken = by = 0;
     if (taken) put_id(p, row, column_of(s, spot.round) + at);
     done |= by != 0;
   }
@@ -275,7 +340,6 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
   uint32_t weight[8];
   Sums<rounds, uint64_t> sums;
   float f[8];
-  uint64_t random = select_random(stream, 0);
 #pragma unroll
   for (int r = 0; r < rounds; r++) {
     sums.of[r] = 0;
@@ -290,8 +354,8 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
   bool done = !sums.whole;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
-    Spot spot = find_chunk(s, sums, (uint64_t)__umul64hi(random, sums.whole));
+  for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
+    Spot spot = find_chunk(s, sums, (uint64_t)__umul64hi(select_random(stream, trial), sums.whole));
     int round = max(spot.round, 0);
     take_weights<per>(round, weight);
     int at = find_element<per>(weight, &spot.rest);
@@ -328,26 +392,27 @@ INLINE float short_row(const SampleParams &p, Short<kind, rounds> &s, uint64_t *
   return top;
 }
 
-template <int kind, int rounds, bool share> INLINE void sample_short(const SampleParams &p) {
+template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(const SampleParams &p) {
   Short<kind, rounds> s;
   uint64_t row, stream;
   float top = short_row<share>(p, s, &row, &stream);
   if (share) draw_weights(p, s, row, stream);
-  else if constexpr (kind != KIND_FP32) draw_coarse(p, s, top, row, stream);
-  else draw_hulls(p, s, row, stream);
+  else if constexpr (kind != KIND_FP32) draw_coarse<cuts>(p, s, top, row, stream);
+  else draw_hulls<cuts>(p, s, top, row, stream);
 }
 
-#define SHORT_KERNEL(kind, rounds, share, name, blocks)                                                      \
+#define SHORT_KERNEL(kind, rounds, share, cuts, name, blocks)                                                \
   KERNEL __launch_bounds__(SHORT_THREADS, blocks) sol_short_##kind##_##name(const __grid_constant__ SampleParams p) {  \
     begin_kernel();                                                                                          \
-    sample_short<KIND_##kind, rounds, share>(p);                                                       \
+    sample_short<KIND_##kind, rounds, share, cuts>(p);                                                       \
   }
-// few, many: rounds of the kernels without a top_p; theirs, and those between, have registers for 28, 20 and 24 warps of an SM. weighed: of those with one.
+// few, many: rounds of the kernels for all elements; theirs, and those between, have registers for 28, 20 and 24 warps of an SM. weighed: of those with a top_p.
 #define SHORT_KERNELS(kind, of_few, of_many, weighed)                                                        \
-  SHORT_KERNEL(kind, of_few, false, few, 7)                                                                  \
-  SHORT_KERNEL(kind, SHORT_SOME, false, some, 6)                                                             \
-  SHORT_KERNEL(kind, of_many, false, many, 5)                                                                \
-  SHORT_KERNEL(kind, weighed, true, weights, 5)
+  SHORT_KERNEL(kind, of_few, false, false, few, 7)                                                           \
+  SHORT_KERNEL(kind, SHORT_SOME, false, false, some, 6)                                                      \
+  SHORT_KERNEL(kind, of_many, false, false, many, 5)                                                         \
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, cut, 4)                                                      \
+  SHORT_KERNEL(kind, weighed, true, false, weights, 5)
 SHORT_KERNELS(FP32, SHORT_FEW, SHORT_ROUNDS, SHORT_ROUNDS)
 SHORT_KERNELS(FP16, SHORT_LESS, SHORT_MANY, SHORT_LESS)
 SHORT_KERNELS(BF16, SHORT_LESS, SHORT_MANY, SHORT_LESS)

@@ -7,8 +7,10 @@
 // if what the random number is beyond the elements before it is less than the element's weight. Either way each element comes with the
 // probability that its weight says, and no cut has to be found. Where top_k leaves more than SELECT_LISTED, one trial by the weights is enough.
 //
-// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer of a row of more than SELECT_SHORT columns; otherwise that of the columns. Of
-// rows of up to SELECT_SHORT columns the k largest are drawn from by their weights, with a top_p and without.
+// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer of a row of more than SELECT_SHORT columns; otherwise that of the columns. The k largest of
+// rows of up to SELECT_SHORT columns are drawn from by their weights, with a top_p and without; but rows of up to SELECT_ROUGH of which top_k alone leaves one of SELECT_SHARE or more are cut
+// roughly: at a distance from the largest that at least k elements do not exceed, found by halving (select_cut). What is drawn of these is refused if k elements or more are larger (of
+// equals those of lower columns).
 //
 // A row of more than SELECT_GROUP columns (SELECT_WHOLE of 16 bits) without top_k and top_p is drawn from in two steps, so that it is read once: its groups of
 // as many columns (twice, four times ... as many where there would be more than SELECT_GROUPS), each with hulls against its own largest
@@ -29,7 +31,7 @@
 #define SELECT_INLINE static inline
 #endif
 
-enum { SELECT_SHORT = 512, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_WHOLE = 2048, SELECT_GROUPS = 4096 };
+enum { SELECT_SHORT = 512, SELECT_ROUGH = 256, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_WHOLE = 2048, SELECT_GROUPS = 4096 };
 
 SELECT_INLINE float select_float(uint32_t bits) {
 #ifdef __CUDACC__
@@ -136,6 +138,13 @@ SELECT_INLINE bool select_takes(float x, float top, float per, int bf16, uint32_
          (uint32_t)(select_power(place) * (bf16 ? SELECT_COARSE_BF16 : SELECT_COARSE_FP16));
 }
 
+// A rough cut for top_k, SELECT_HALVINGS halvings of SELECT_DEEP octaves: `part` of 2^SELECT_HALVINGS parts of `depth` below the largest, as an element. Elements
+// that are less, NaN and -infinity are not drawn; neither are others where `top`, infinite, is not equal to them.
+enum { SELECT_DEEP = 16, SELECT_HALVINGS = 6 };
+SELECT_INLINE float select_cut(float top, float depth, int part) {
+  return fmaf((float)part * -(1.0f / (1 << SELECT_HALVINGS)), depth, top);
+}
+
 #ifndef __CUDACC__
 // Rounded to an element of 16 bits, of a number that such an element can have.
 SELECT_INLINE float select_rounded(float f, int bf16) {
@@ -158,6 +167,14 @@ SELECT_INLINE uint32_t select_steps_bits(float per, int bf16) {
   float f = select_steps(per, bf16);
   if (bf16) return select_bits(f) >> 16;
   return f < 0x1p-14f ? (uint32_t)(f * 0x1p24f) : (select_bits(f) >> 13) - (112u << 10);
+}
+// Of rows of any type: whether an element is drawn, of a cut that select_cut has made an element. `part` 2^SELECT_HALVINGS: there is no cut.
+SELECT_INLINE bool select_left(float x, float top, float depth, int part, bool is_fp32, int bf16) {
+  if (isinf(top)) return x == top;
+  if (part >> SELECT_HALVINGS) return x > -INFINITY;
+  float cut = select_cut(top, depth, part);
+  if (!is_fp32) cut = select_rounded(!bf16 && cut < -65504 ? -65504 : cut, bf16);
+  return x >= cut && x > -INFINITY;
 }
 SELECT_INLINE uint32_t select_coarse(float x, float top, float steps, int bf16) {
   int each = bf16 ? SELECT_BF16_STEPS : SELECT_FP16_STEPS, at = each;

@@ -9,25 +9,22 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 17, GROUPS = 21, KEPT = 27 }; // of the kernels
-enum { FEW, SOME, MANY, WEIGHTS, SHORTS };                        // of those of short rows, for each type
+enum { DRAW = 0, SHORT = 5, WEIGH = 20, GROUPS = 24, KEPT = 30 }; // of the kernels
+enum { FEW, SOME, MANY, CUT, WEIGHTS, SHORTS };                   // of those of short rows, for each type
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",       "sol_draw_4_64_32",      "sol_draw_2_32_256",     "sol_draw_2_64_256",
-    "sol_draw_4_64_256",      "sol_short_FP32_few",    "sol_short_FP32_some",   "sol_short_FP32_many",
-    "sol_short_FP32_weights", "sol_short_FP16_few",    "sol_short_FP16_some",   "sol_short_FP16_many",
-    "sol_short_FP16_weights", "sol_short_BF16_few",    "sol_short_BF16_some",   "sol_short_BF16_many",
-    "sol_short_BF16_weights", "sol_weigh_2_warp",      "sol_weigh_4_warp",      "sol_weigh_2_block",
-    "sol_weigh_4_block",      "sol_groups_FP32_warp",  "sol_groups_FP16_warp",  "sol_groups_BF16_warp",
-    "sol_groups_FP32_block",  "sol_groups_FP16_block", "sol_groups_BF16_block", "sol_few_FP32",
-    "sol_few_FP16",           "sol_few_BF16"};
-enum { GROUPS_SHARED = 49 << 10 }; // of as many groups as there are at most
+    "sol_draw_2_32_32",      "sol_draw_4_64_32",       "sol_draw_2_32_256",      "sol_draw_2_64_256",
+    "sol_draw_4_64_256",     "sol_short_FP32_few",     "sol_short_FP32_some",    "sol_short_FP32_many",
+    "sol_short_FP32_cut",    "sol_short_FP32_weights", "sol_short_FP16_few",     "sol_short_FP16_some",
+    "sol_short_FP16_many",   "sol_short_FP16_cut",     "sol_short_FP16_weights", "sol_short_BF16_few",
+    "sol_short_BF16_some",   "sol_short_BF16_many",    "sol_short_BF16_cut",     "sol_short_BF16_weights",
+    "sol_weigh_2_warp",      "sol_weigh_4_warp",       "sol_weigh_2_block",      "sol_weigh_4_block",
+    "sol_groups_FP32_warp",  "sol_groups_FP16_warp",   "sol_groups_BF16_warp",   "sol_groups_FP32_block",
+    "sol_groups_FP16_block", "sol_groups_BF16_block",  "sol_few_FP32",           "sol_few_FP16",
+    "sol_few_BF16"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
-    LIST_SHARED / 2,      LIST_SHARED / 2,
-    LIST_SHARED,          LIST_SHARED,
-    LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
-    WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5,
-    WEIGH_SHARED / 4 * 5, [GROUPS + 3] = GROUPS_SHARED,
-    GROUPS_SHARED,        GROUPS_SHARED};
+    LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
+    LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
+    WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
 enum { FEW_SHARED = 48 << 10 }; // at most, of those of a few of a short row
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
@@ -85,6 +82,10 @@ static float per_of(const SolSample *a) {
   float per = 0x1.715476p-5f / a->temperature; // log2(e) / 32
   return a->temperature == 0 ? 1 : per < SELECT_STEEPEST ? per : SELECT_STEEPEST;
 }
+static float depth_of(const SolSample *a) { // of a rough cut, in logits
+  float depth = SELECT_DEEP / 32.0f / per_of(a);
+  return depth < 0x1p120f ? depth : 0x1p120f;
+}
 static uint64_t high_product(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
 }
@@ -129,11 +130,14 @@ static bool find_top(SelectRow *r) {
 }
 
 // Whether the k largest are drawn from in their order, and whether all are drawn from by groups (kernels/select/weight.h).
+static bool is_refused(const SolSample *a) { // what is drawn and is not among the k largest
+  return count_of(a) > 1 && !share_of(a) && a->n <= SELECT_ROUGH && a->n <= SELECT_SHARE * count_of(a);
+}
 static bool is_kept(const SolSample *a) { // the k largest of a short row, in order of the columns
-  return count_of(a) > 1 && a->n <= SELECT_SHORT;
+  return count_of(a) > 1 && a->n <= SELECT_SHORT && !is_refused(a);
 }
 static bool is_listed(const SolSample *a) {
-  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_kept(a);
+  return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a) && !is_kept(a);
 }
 static bool is_grouped(const SolSample *a) {
   return !count_of(a) && !share_of(a) && a->n > (a->dtype == SOL_FP32 ? SELECT_GROUP : SELECT_WHOLE);
@@ -195,6 +199,22 @@ static int64_t choose_grouped(const SelectRow *r, uint64_t stream) {
   }
 }
 
+// The row roughly cut to at least its k largest (kernels/select/weight.h).
+static SelectRow roughly_cut(const SolSample *a, SelectRow r) {
+  int none = 0, many = 1 << SELECT_HALVINGS;
+  SelectRow each = r;
+  each.per = 0, each.depth = r.depth = depth_of(a);
+  for (int i = 0; i < SELECT_HALVINGS; i++) {
+    each.part = (none + many) / 2;
+    if (select_sum(&each, 0) >= (uint64_t)count_of(a))
+      many = each.part;
+    else
+      none = each.part;
+  }
+  r.part = many;
+  return r;
+}
+
 static int64_t choose(const SolSample *a, int64_t row) {
   SelectRow weighed = {.dtype = a->dtype, .x = a->x, .start = row * ops_stride(a->x_stride, a->n), .n = a->n};
   uint64_t last = 0, stream = select_stream((uint64_t)a->seeds[row], (uint64_t)a->step);
@@ -203,9 +223,10 @@ static int64_t choose(const SolSample *a, int64_t row) {
   if (!find_top(&weighed)) return -1;
   SelectRow hulls = weighed;
   hulls.hulls = true;
+  if (is_refused(a)) hulls = roughly_cut(a, hulls);
   if (is_listed(a)) return choose_listed(a, &weighed, stream);
   if (is_grouped(a)) return choose_grouped(&hulls, stream);
-  bool cut = count_of(a) > 0, weights = cut || share_of(a);
+  bool cut = count_of(a) && !is_refused(a), weights = cut || share_of(a);
   if (cut) last = select_last(&each, 0, (uint64_t)count_of(a));
   uint64_t target = share_of(a) ? target_of(a, select_sum(&weighed, last)) : 0;
   for (uint32_t trial = 0;; trial++) {
@@ -213,6 +234,7 @@ static int64_t choose(const SolSample *a, int64_t row) {
     Drawn d = draw(weights ? &weighed : &hulls, last, random);
     bool taken = target ? select_sum(&weighed, d.order + 1) < target
                         : weights || is_taken(&hulls, d.value, d.rest, random);
+    if (is_refused(a)) taken &= select_sum(&each, d.order + 1) < (uint64_t)count_of(a);
     if (taken) return select_column(d.order);
     if (target) last = d.order + 1;
   }
@@ -247,18 +269,15 @@ static uint32_t few_shared(SampleParams *p, int in) {
 
 // Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
 // paid by few. Rows that start anywhere have parts of one more chunk.
-static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
+static bool short_plan(SampleParams *p, int in, bool kept, OpsLaunch *l) {
   enum { LANE_BITS = 5 };
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
   int most = in == 4 || p->k ? SHORT_ROUNDS : p->share ? SHORT_LESS : SHORT_MANY;
-  const char *what = getenv("SOL_TRY_SELECT"); // TRIAL
-  if (!p->k && !p->share && what && *what == '2') most = in == 4 ? 7 : SHORT_SOME;
-  if (!p->k && !p->share && what && *what == '3') most = in == 4 ? SHORT_FEW : SHORT_LESS;
   if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > (in == 4 ? SELECT_SHORT : SELECT_WHOLE)))
     return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
-  if (p->k) {
+  if (kept) {
     normal_cut(p);
     while ((l->shared = few_shared(p, in)) > FEW_SHARED) p->lane_bits++;
   }
@@ -297,7 +316,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .wide_ids = id_of(a) == SOL_INT64,
                     .m = (uint64_t)a->m,
                     .columns = (uint32_t)select_columns(a->n),
-                    .steps = select_steps_bits(per_of(a), a->dtype == SOL_BF16)};
+                    .steps = select_steps_bits(per_of(a), a->dtype == SOL_BF16),
+                    .depth = depth_of(a)};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   int kind = in == 4 ? 0 : p.x_kind == KIND_FP16 ? 1 : 2;
   bool alone;
@@ -305,11 +325,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (is_listed(a)) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
     l.kernel += DRAW;
-  } else if (is_kept(a) && short_plan(&p, in, &l)) {
+  } else if (is_kept(a) && short_plan(&p, in, true, &l)) {
     l.kernel = KEPT + kind;
-  } else if (!p.k && short_plan(&p, in, &l)) {
+  } else if ((!p.k || is_refused(a)) && short_plan(&p, in, false, &l)) {
     bool few = p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS), some = p.rounds <= SHORT_SOME;
-    l.kernel = SHORT + SHORTS * kind + (p.share ? WEIGHTS : few ? FEW : some ? SOME : MANY);
+    l.kernel = SHORT + SHORTS * kind + (p.share ? WEIGHTS : p.k ? CUT : few ? FEW : some ? SOME : MANY);
   } else if (!p.k && !p.share) {
     p.rounds = group_plan(ctx, a->m, a->n, in, &l);
     l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
@@ -361,6 +381,20 @@ static bool takes(const SolSample *a, double value, double top, uint64_t rest, u
   bool bf16 = a->dtype == SOL_BF16;
   if (is_coarse(a)) return select_takes((float)value, (float)top, per_of(a), bf16, (uint32_t)rest, random);
   return rest < select_hulled(select_place_of((float)value, (float)top, per_of(a)));
+}
+
+// Whether an element is drawn at all, of a row that is roughly cut at that part.
+static bool is_left(const SolSample *a, double value, double top, int part) {
+  return select_left((float)value, (float)top, depth_of(a), part, a->dtype == SOL_FP32, a->dtype == SOL_BF16);
+}
+static int part_of(const SolSample *a, const Place *places, double top) {
+  int part = 1 << SELECT_HALVINGS;
+  for (int step = part / 2; step; step /= 2) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < a->n; i++) count += is_left(a, places[i].value, top, part - step);
+    if (count >= count_of(a)) part -= step;
+  }
+  return part;
 }
 
 static uint64_t first_weights(const SolSample *a, const Place *places, int64_t count, double top) {
@@ -420,7 +454,8 @@ static double reference_grouped(const SolSample *a, const Place *places, double 
 
 static double reference_row(const SolSample *a, const double *x, uint64_t seed, Place *places,
                             Place *sorted) {
-  int64_t left = count_of(a) ? count_of(a) : a->n;
+  int64_t left = count_of(a) && !is_refused(a) ? count_of(a) : a->n,
+          most = is_refused(a) ? count_of(a) : a->n;
   uint64_t rest = 0, stream = select_stream(seed, (uint64_t)a->step);
   for (int64_t c = 0; c < a->n; c++) places[c] = sorted[c] = (Place){x[c], c};
   qsort(places, (size_t)a->n, sizeof *places, in_order);
@@ -429,6 +464,10 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
   if (is_grouped(a)) return reference_grouped(a, sorted, top, stream);
   bool hulls = !share_of(a) && !is_cut(a);
   while (left && isnan(places[left - 1].value) && !(hulls && is_coarse(a))) left--;
+  if (is_refused(a)) {
+    int part = part_of(a, places, top);
+    while (!is_left(a, places[left - 1].value, top, part)) left--;
+  }
   uint64_t target = target_of(a, first_weights(a, places, left, top));
   for (uint32_t trial = 0;; trial++) {
     memcpy(sorted, places, (size_t)left * sizeof *places);
@@ -438,7 +477,7 @@ static double reference_row(const SolSample *a, const double *x, uint64_t seed, 
     int64_t before = 0;
     while (places[before].column != p.column) before++;
     if (is_cut(a) && !share_of(a)) return (double)p.column;
-    if (hulls && takes(a, p.value, top, rest, random)) return (double)p.column;
+    if (hulls && before < most && takes(a, p.value, top, rest, random)) return (double)p.column;
     if (share_of(a) && first_weights(a, places, before, top) < target) return (double)p.column;
     if (share_of(a)) left = before;
   }

@@ -1,7 +1,6 @@
 #include "ops/select.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/select/weight.h"
@@ -24,20 +23,16 @@ static void plan(const SolContext *ctx, int64_t rows, bool is_short, bool deep, 
 }
 
 // Blocks of a row of so many chunks, each at least so many of them, where rows do not occupy the GPU: as many as take least, by how many blocks an SM has of
-// those that have most, how much of its issue slots so many use, and what a block does besides its chunks (OWN of them).
+// those that have most, how much of its issue slots so many use, and what a block does besides its chunks (OWN of them). Clusters of more than PORTABLE only in
+// full.
 static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, int64_t least) {
-  enum { MOST = 16, RESIDENT = 3, OWN = 1024 };
+  enum { PORTABLE = 8, MOST = 16, RESIDENT = 3, OWN = 1024 };
   static const double used[RESIDENT + 1] = {0, 0.45, 0.75, 0.9};
   int64_t best = 1;
   double least_time = INFINITY;
-  const char *what = getenv("SOL_TRY_SELECT"); // TRIAL
-  if (what && *what == '1') {
-    while (best < MOST && 2 * rows * best <= 2 * ctx->sms && chunks > least * best) best *= 2;
-    return best;
-  }
-  for (int64_t blocks = 1; blocks <= MOST && (blocks == 1 || chunks >= least * blocks); blocks++) {
+  for (int64_t blocks = 1; blocks <= MOST; blocks += blocks < PORTABLE ? 1 : MOST - PORTABLE) {
     int64_t of_sm = ops_ceil_div(rows * blocks, ctx->sms);
-    if (of_sm > RESIDENT) break;
+    if (of_sm > RESIDENT || (blocks > 1 && chunks < least * blocks)) break;
     double time = (double)of_sm / used[of_sm] * (double)(chunks / blocks + OWN);
     if (time < least_time) least_time = time, best = blocks;
   }
@@ -92,7 +87,7 @@ static double waits_of(int64_t warps, int64_t groups, double waves) {
 // Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with as many
 // warps as have to wait least. Rows of a warp, or 0.
 int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
-  // RESIDENT: warps of an SM that have rows of their own; FINE, WIDE: of blocks, of elements of 2 and 4 bytes. BYTES: kept of a group; KEPT: of all of a block's rows.
+  // RESIDENT: warps of an SM that have rows of their own; FINE, WIDE: of blocks, of elements of 2 and 4 bytes. BYTES: kept of a group.
   enum {
     ROWS = 4,
     OF_WARP = 8,
@@ -103,8 +98,7 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     BLOCKS = 3,
     MOST = 16,
     WARPS = 8,
-    BYTES = 12,
-    KEPT = 8 << 10
+    BYTES = 12
   };
   int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = WARPS,
           resident = RESIDENT * ctx->sms, each = 0;
@@ -124,16 +118,10 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
   }
   while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
     blocks *= 2;
-  // Blocks that stay have row after row, as far as what is kept of these fits.
-  int64_t stay = (in == 2 ? FINE : WIDE) / warps * ctx->sms, own = blocks > 1 ? 1 : ops_ceil_div(rows, stay),
-          kept = groups * BYTES + 4;
-  const char *what = getenv("SOL_TRY_SELECT"); // TRIAL
-  if (what && *what == '1') own = 1;
-  if (own * kept > KEPT) own = KEPT / kept > 1 ? KEPT / kept : 1;
   l->block = (uint32_t)(32 * warps);
   l->cluster = (uint32_t)blocks;
-  l->shared = (uint32_t)(own * kept + 4);
-  ops_grid(l->grid, (uint64_t)(blocks > 1 ? rows * blocks : ops_ceil_div(rows, own)), 1);
+  l->shared = (uint32_t)(ops_ceil_div(groups, blocks) * BYTES);
+  ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
   return 0;
 }
 
@@ -149,6 +137,7 @@ uint64_t select_order(float value, bool nan_first, int64_t column) {
 
 uint64_t select_weight_of(const SelectRow *r, float value) {
   bool bf16 = r->dtype == SOL_BF16, fp32 = r->dtype == SOL_FP32;
+  if (r->part && !select_left(value, r->top, r->depth, r->part, fp32, bf16)) return 0;
   if (r->per == 0) return 1;
   if (r->hulls && !fp32) return select_coarse(value, r->top, select_steps(r->per, bf16), bf16);
   float place = select_place_of(value, r->top, r->per);

@@ -34,6 +34,8 @@ typedef struct SelectRow {
   bool nan_first;
   float top, per; // of the weights (kernels/select/weight.h); per 0: elements count 1 each
   bool hulls;     // of the weights, in place of them
+  int part;       // of a rough cut; 0: there is none
+  float depth;
 } SelectRow;
 // An element's place in the order of a row, the larger the earlier: its value as a number that grows with it, then its
 // column. A NaN comes first, or last. No two elements of a row have the same.
