@@ -15,11 +15,11 @@ template <> struct Few<KIND_FP32> {
   typedef ulonglong2 Two;
 };
 
-// A lane's part of the list: `each` entries, an even number; what has none has no weight.
+// A lane's part of the list: `each` entries, an even number, of which the row's last ones may be 0.
 template <int kind> struct FewPart {
   typename Few<kind>::Two *entry;
   uint2 *weight;
-  int each, begin; // its first one's number in the row's
+  int each;
 };
 
 INLINE uint32_t order_of_entry(uint32_t e) { return e; } // and what of a float of 16 bits is not there
@@ -38,30 +38,30 @@ template <class S, class T> INLINE T row_sum(const S &s, T v) {
   return v;
 }
 
-// The least entry of the row's `count`.
-template <int kind, class S> INLINE typename Few<kind>::Entry few_least(const S &s, const FewPart<kind> &list, int count) {
-  typename Few<kind>::Entry least = 0;
-  least--;
+// The least entry of the row that is one.
+template <int kind, class S> INLINE typename Few<kind>::Entry few_least(const S &s, const FewPart<kind> &list) {
+  typedef typename Few<kind>::Entry Entry;
+  Entry least = 0;
+  least--; // of entries less 1, so that 0 is above all
 #pragma unroll 2
   for (int i = 0; i < list.each; i += 2) {
     auto e = list.entry[i / 2];
-    if (list.begin + i < count) least = min(least, (typename Few<kind>::Entry)e.x);
-    if (list.begin + i + 1 < count) least = min(least, (typename Few<kind>::Entry)e.y);
+    least = min(least, min((Entry)(e.x - 1), (Entry)(e.y - 1)));
   }
 #pragma unroll 1
   for (int o = s.lanes / 2; o; o >>= 1) least = min(least, __shfl_xor_sync(~0u, least, o));
-  return least;
+  return least + 1;
 }
 
-// Weighs the row's entries that are not below `first`; the sum of this lane's.
-template <int kind, class S> INLINE uint64_t few_weigh(const S &s, const FewPart<kind> &list, int count, typename Few<kind>::Entry first) {
+// Weighs the entries that are not below `first`; the sum of this lane's. An entry of 0 is that of NaN, which weighs nothing.
+template <int kind, class S> INLINE uint64_t few_weigh(const S &s, const FewPart<kind> &list, typename Few<kind>::Entry first) {
   uint64_t sum = 0;
 #pragma unroll 2
   for (int i = 0; i < list.each; i += 2) {
     auto e = list.entry[i / 2];
     uint2 weight = make_uint2(few_weight(s, e.x), few_weight(s, e.y));
-    if (list.begin + i >= count || e.x < first) weight.x = 0;
-    if (list.begin + i + 1 >= count || e.y < first) weight.y = 0;
+    if (e.x < first) weight.x = 0;
+    if (e.y < first) weight.y = 0;
     list.weight[i / 2] = weight;
     sum += weight.x + weight.y;
   }
@@ -128,10 +128,12 @@ template <int kind, int rounds> INLINE void sample_few(const SampleParams &p) {
   const int rows = SHORT_THREADS >> p.lane_bits, of_row = p.list, own = (threadIdx.x >> p.lane_bits) * of_row;
   Entry *entries = (Entry *)held + own, first = 0;
   uint32_t *weights = (uint32_t *)((Entry *)held + rows * of_row) + own;
-  int count = list_above<kind>(s, cut.low, entries), begin = s.lane * p.each;
-  FewPart<kind> list = {(typename Few<kind>::Two *)(entries + begin), (uint2 *)(weights + begin), p.each, begin};
-  if (__any_sync(~0u, surplus)) first = few_least<kind>(s, list, count), first = surplus ? first + 1 : 0;
-  uint64_t mine = few_weigh(s, list, count, first);
+  for (int i = list_above<kind>(s, cut.low, entries) + s.lane; i < p.each << p.lane_bits; i += s.lanes) entries[i] = 0;
+  __syncwarp();
+  const int begin = s.lane * p.each;
+  FewPart<kind> list = {(typename Few<kind>::Two *)(entries + begin), (uint2 *)(weights + begin), p.each};
+  if (__any_sync(~0u, surplus)) first = few_least<kind>(s, list), first = surplus ? first + 1 : 0;
+  uint64_t mine = few_weigh(s, list, first);
   draw_few(p, s, list, mine, row, stream);
 }
 
