@@ -188,6 +188,8 @@ static void fill_row(int pattern) {
     if (pattern == 3 && i % 3) f = NAN;
     if (pattern == 4) f *= 1e30f;
     if (pattern == 5) f = -INFINITY;
+    if (pattern == 6)
+      f = (float)(i % 3); // so many equal ones that what is beyond the k-th is dropped by its column
     row[i] = f;
   }
 }
@@ -198,11 +200,11 @@ TEST(emu_chooses_as_the_cpu) {
   const struct {
     int64_t n, k;
     float p;
-  } cases[] = {{300, 0, 0},      {300, 30, 0},       {300, 7, 0},  {100, 30, 0.8f},
-               {512, 300, 0.9f}, {700, 0, 0},        {5003, 0, 0}, {5003, 0, 0.7f},
-               {5003, 2000, 0},  {5003, 2000, 0.9f}, {WIDE, 0, 0}};
+  } cases[] = {{300, 0, 0},     {300, 30, 0},    {300, 7, 0},        {100, 30, 0.8f}, {512, 300, 0.9f},
+               {300, 0, 0.8f},  {512, 510, 0},   {33, 32, 0.9f},     {700, 0, 0},     {5003, 0, 0},
+               {5003, 0, 0.7f}, {5003, 2000, 0}, {5003, 2000, 0.9f}, {WIDE, 0, 0}};
   SolContext *cpu = open_on(SOL_BACKEND_CPU), *emu = open_on(SOL_BACKEND_EMU);
-  for (int pattern = 0; pattern < 6; pattern++) {
+  for (int pattern = 0; pattern < 7; pattern++) {
     fill_row(pattern);
     for (size_t i = 0; i < SOL_COUNT(cases); i++)
       for (int64_t seed = 0; seed < 3; seed++) {

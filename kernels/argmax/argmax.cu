@@ -301,7 +301,7 @@ template <int kind, int rounds> INLINE void argmax_short(const ArgmaxParams &p) 
   if (s.lane == 0 && row < p.m) put(&p, row, (int32_t)column, x, s.size);
 }
 
-// ---- Dense rows of a few elements: a block has a span of many in shared memory (narrow.cuh), one thread a row
+// ---- Rows of a few elements, dense or a few bytes apart: a block has a span of many in shared memory (narrow.cuh), one thread a row
 
 INLINE uint32_t first_nan(const char *x, int kind) {
   uint32_t column = 0;
@@ -366,9 +366,11 @@ template <int kind> INLINE void argmax_serial(const ArgmaxParams &p) {
   int rows = narrow_rows(&p.narrow, p.m);
   NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);
   uint64_t first = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows;
-  narrow_fetch(x, in);
+  NarrowTile span = x; // what is between rows, too, but nothing after the last one
+  if (rows) span.rows = 1, span.bytes = (rows - 1) * x.bytes + (int)p.n * in;
+  narrow_fetch(span, in);
   if (in == 2 && threadIdx.x == 0 && rows) { // the other halves of the words at the ends are read, too
-    char *begin = narrow_row(x, 0), *end = begin + rows * x.bytes;
+    char *begin = narrow_row(x, 0), *end = begin + span.bytes;
     if ((uintptr_t)begin & 2) ((uint16_t *)begin)[-1] = 0;
     if ((uintptr_t)end & 2) *(uint16_t *)end = 0;
   }

@@ -43,8 +43,6 @@ typedef struct BinnedRow {
   float add, scale; // value * scale + add: from 0 for the first bin to 1 for the last
 } BinnedRow;
 
-INLINE uint32_t bits_of_order(uint32_t order) { return order ^ ((uint32_t)((int32_t)~order >> 31) | 0x80000000u); }
-
 template <int kind> INLINE typename Binned<kind>::Entry binned_entry(const BinnedRow &r, float value, int column) {
   uint32_t order = order_of(value);
   if constexpr (kind == KIND_FP32) return (uint64_t)order << 32 | (uint32_t)~column;

@@ -1,12 +1,13 @@
 // The k largest elements of a short row, which is in registers (rounds.cuh), as a list in shared memory in order of the columns.
 //
-// The k-th largest is searched by halving: each turn counts the elements above a value, two at a time, and the search is over as soon as these are k.
-// NaN, which is also what is beside the row, and -infinity are not listed.
+// The k-th largest is searched by guesses: each turn counts the elements above a value, two at a time, and the search is over as soon as these are k or
+// one more. NaN, which is also what is beside the row, and -infinity are not listed.
 #ifndef SOL_KERNELS_SELECT_CUT_CUH
 #define SOL_KERNELS_SELECT_CUT_CUH
 
 #include "key.cuh"
 #include "rounds.cuh"
+#include "select.h"
 
 INLINE uint32_t row_mask(int lanes) { // lanes of this one's row
   uint32_t own = lanes == 32 ? ~0u : (1u << lanes) - 1;
@@ -94,30 +95,52 @@ template <int kind, class S> INLINE uint32_t count_above_key(const S &s, uint32_
   return row_count(s, count_masks<kind>(all), 1);
 }
 
-// A key that k elements or more are above, more only where the k-th is equal to others; fewer where there are no more. `high`: one that fewer are above, at_high of them.
-// First distances are halved, then a guess is made by how many elements are above both ends. Both may leave values much less than their distances, so after some turns keys
-// are halved in turn with guesses.
-template <int kind, class S> INLINE uint32_t key_below(const S &s, uint32_t k, uint32_t high, uint32_t at_high) {
-  enum { HALVINGS = 2, GUESSES = 7 };
-  const uint32_t shares = mask_shares(s.lanes);
-  uint32_t low = lowest_key<kind>(), at_low = 0; // elements above it; 0: not known
-  float upper = value_of_key<kind>(high), lower = 0, probe = upper, depth = 4; // lower: where at_low is known
+// A key that k elements are above, or one more, as `count` says; more only where the last of them are equal, and fewer where there are no more.
+typedef struct CutKey {
+  uint32_t low, count;
+} CutKey;
+
+// Where the k-th largest would be if elements had the mean and the deviation of a few of them (host: normal_cut in src/ops/sample.c), and by how
+// much it moves for each element that is missing. Where that is not a number: some way below the largest.
+template <int kind, class S> INLINE float guess_cut(const SampleParams &p, const S &s, float top, float *apart) {
+  float f[8], sum = 0, squares = 0, probe = __uint_as_float(0x7fc00000);
+  if (s.used > 2) { // the second round is the row's in all lanes
+    widen(&s.v[1], kind, S::size, f);
+#pragma unroll
+    for (int i = 0; i < S::per; i++) sum += f[i], squares += f[i] * f[i];
 #pragma unroll 1
-  for (int turn = 0; __any_sync(~0u, high - low > 1); turn++) {
-    float part = 0.5f;
-    if (turn > HALVINGS) part = __fdividef((float)(k - at_high) + 0.5f, (float)(at_low - at_high));
-    probe -= depth, depth *= 2;
-    uint32_t middle = key_of_value<kind>(at_low ? upper * (1 - part) + lower * part : probe);
-    if (turn > HALVINGS + GUESSES && turn % 2) middle = low + (high - low) / 2;
-    middle = max(low + 1, min(middle, high - 1));
-    uint32_t count = count_above_key<kind>(s, shares, middle);
-    if (high - low <= 1) continue; // other rows of the warp
-    float value = value_of_key<kind>(middle);
-    if (count == k) high = middle + 1;
-    if (count >= k) low = middle, lower = value, at_low = count;
-    else high = middle, upper = value, at_high = count;
+    for (int o = s.lanes / 2; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o), squares += __shfl_xor_sync(~0u, squares, o);
+    float of = __fdividef(1, (float)(s.lanes * S::per)), mean = sum * of, deviation = sqrtf(fmaxf(squares * of - mean * mean, 0));
+    probe = mean + p.cut * deviation, *apart = p.cut_apart * deviation;
   }
-  return low;
+  if (!(fabsf(probe) <= 0x1.fffffep127f)) probe = top - 4, *apart = 4 / (float)p.k;
+  return probe;
+}
+
+// The search: from a guess on by steps until it is between two keys, then by the counts of both. Either may leave values much less than their distances, so after some turns keys are
+// halved in turn with that. `high`: the key of the largest.
+template <int kind, class S> INLINE CutKey key_below(const SampleParams &p, const S &s, float top, uint32_t high) {
+  enum { GUESSES = 8 };
+  const uint32_t shares = mask_shares(s.lanes), k = (uint32_t)p.k;
+  CutKey cut = {lowest_key<kind>(), 0};
+  uint32_t at_high = 0;
+  float upper = top, lower = 0, apart, probe = guess_cut<kind>(p, s, top, &apart);
+  bool stepped = false; // `high` is no longer that of the largest
+#pragma unroll 1
+  for (int turn = 0; __any_sync(~0u, high - cut.low > 1); turn++) {
+    uint32_t middle = key_of_value<kind>(probe);
+    if (turn > GUESSES && turn % 2) middle = cut.low + (high - cut.low) / 2;
+    middle = max(cut.low + 1, min(middle, high - 1));
+    uint32_t count = count_above_key<kind>(s, shares, middle);
+    if (high - cut.low <= 1) continue; // other rows of the warp
+    float value = value_of_key<kind>(middle), missing = (float)(k + 1) - (float)count;
+    if (count - k <= 1) high = middle + 1;
+    if (count >= k) cut.low = middle, lower = value, cut.count = count;
+    else high = middle, upper = value, at_high = count, stepped = true;
+    if (cut.count && stepped) probe = upper + (lower - upper) * __fdividef((float)(k + 1 - at_high), (float)(cut.count - at_high));
+    else probe = value - missing * apart, apart *= 2;
+  }
+  return cut;
 }
 
 // ---- The list
@@ -130,9 +153,13 @@ template <int kind> INLINE uint32_t chunk_above(const Vec &v, uint32_t word) {
   return kind == KIND_FP32 ? found : (found | found >> 15) & 0xff;
 }
 
+// An element's order above the complement of its column: of two entries the higher is the larger element, of equals that of the lower column.
+INLINE void put_entry(uint32_t order, uint32_t complement, int, uint64_t *e) { *e = (uint64_t)order << 32 | complement; }
+INLINE void put_entry(uint32_t orders, uint32_t complement, int second, uint32_t *e) { *e = __byte_perm(orders, complement, second ? 0x3254 : 0x1054); }
+
 // The row's elements above `key` in order of the columns; how many they are. Places are counted for three rounds in a word.
 template <int kind, class S, class Entry> INLINE int list_above(const S &s, uint32_t key, Entry *list) {
-  enum { FIELD = 10, MOST = (1 << FIELD) - 1 };
+  enum { FIELD = 10, MOST = (1 << FIELD) - 1, of_word = S::per / 4 };
   const uint32_t word = word_below<kind, 0>(key + 1);
   uint32_t found[S::rounds], to = 0;
 #pragma unroll
@@ -146,12 +173,16 @@ template <int kind, class S, class Entry> INLINE int list_above(const S &s, uint
     uint32_t before = row_before(s.lanes, s.lane, mine), whole = __shfl_sync(~0u, before + mine, threadIdx.x | (s.lanes - 1));
 #pragma unroll
     for (int t = r; t < r + 3 && t < S::rounds; t++) {
-      uint32_t at = to + (before >> (t - r) * FIELD & MOST);
-#pragma unroll 1
-      for (uint32_t left = found[t]; left; left &= left - 1, at++) {
-        int i = __ffs(left) - 1;
-        make_entry(key_of_bits<kind>(bits_at<kind>(s.v[t], i)), (uint32_t)(column_of(s, t) + i), &list[at]);
-      }
+      Entry *at = list + to + (before >> (t - r) * FIELD & MOST);
+      const uint32_t complement = ~(uint32_t)column_of(s, t);
+      if (t < s.used)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          uint32_t orders = order_word<kind>(s.v[t].u[j]);
+#pragma unroll
+          for (int i = j * of_word; i < (j + 1) * of_word; i++)
+            if (found[t] >> i & 1) put_entry(orders, complement - i, i % of_word, at++);
+        }
       to += whole >> (t - r) * FIELD & MOST;
     }
   }
@@ -159,24 +190,25 @@ template <int kind, class S, class Entry> INLINE int list_above(const S &s, uint
   return (int)to;
 }
 
-// A row's list, of which each of its lanes has a part.
-template <class Entry> struct CutList {
-  Entry *at;
-  int begin, end;
-};
-template <class S, class Entry> INLINE CutList<Entry> part_of_list(const S &s, Entry *list, int count) {
-  int each = (count + s.lanes - 1) / s.lanes, begin = min(s.lane * each, count);
-  return CutList<Entry>{list, begin, min(begin + each, count)};
-}
-
-// Where `surplus` more than k are listed, for the k-th is equal to others, whose key is `last`: those of the highest columns become 0.
-template <class S, class Entry> INLINE void drop_equals(const S &s, const CutList<Entry> &list, uint32_t last, int surplus) {
-  int mine = 0;
-  for (int i = list.begin; i < list.end; i++) mine += entry_key(list.at[i]) == last;
-  int before = row_before(s.lanes, s.lane, mine), all = __shfl_sync(~0u, before + mine, threadIdx.x | (s.lanes - 1));
-  for (int i = list.begin; i < list.end; i++)
-    if (surplus > 0 && entry_key(list.at[i]) == last && before++ >= all - surplus) list.at[i] = 0;
-  __syncwarp();
+// Of the elements with the key `last` those of the highest columns, `surplus` of them, become NaN. Rows of many equal elements are not worth a fast way.
+template <int kind, class S> INLINE void drop_equals(S &s, uint32_t last, int surplus) {
+  const uint32_t below = word_below<kind, 0>(last), above = word_below<kind, 0>(last + 1);
+  auto equal_of = [&](int r) { return r < s.used ? chunk_above<kind>(s.v[r], below) & ~chunk_above<kind>(s.v[r], above) : 0; };
+  int left = 0; // of those that stay
+#pragma unroll
+  for (int r = 0; r < S::rounds; r++) left += __popc(equal_of(r));
+  left = (int)row_count(s, (uint32_t)left, 1) - surplus;
+#pragma unroll
+  for (int r = 0; r < S::rounds; r++) {
+    uint32_t equal = equal_of(r);
+    int mine = __popc(equal), before = row_before(s.lanes, s.lane, mine);
+#pragma unroll
+    for (int i = 0; i < S::per; i++) {
+      uint32_t all = kind == KIND_FP32 ? ~0u : i % 2 ? 0xffff0000u : 0xffffu;
+      if (equal >> i & 1 && before++ >= left) s.v[r].u[i * S::size / 4] |= all;
+    }
+    left -= __shfl_sync(~0u, before, threadIdx.x | (s.lanes - 1));
+  }
 }
 
 #endif

@@ -97,6 +97,27 @@ template <int kind> INLINE uint32_t count_masks(uint32_t sum) {
   return first + second;
 }
 
+// The order of a value as a whole number: the addition makes -0 +0, and all NaN one that is above all.
+INLINE uint32_t order_of(float x) {
+  uint32_t u = __float_as_uint(__fadd_rn(x, 0.0f));
+  return u ^ ((uint32_t)((int32_t)u >> 31) | 0x80000000u);
+}
+INLINE uint32_t bits_of_order(uint32_t order) { return order ^ ((uint32_t)((int32_t)~order >> 31) | 0x80000000u); }
+// The orders of the elements of a word, of 16 bits each where elements are; of what is not NaN.
+template <int kind> INLINE uint32_t order_word(uint32_t word) {
+  if (kind == KIND_FP32) return order_of(__uint_as_float(word));
+  uint32_t sum, negative;
+#if __CUDA_ARCH__ >= 800
+  if (kind == KIND_FP16) asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(word), "r"(0x3c003c00), "r"(0));
+  else asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(word), "r"(0x3f803f80), "r"(0));
+#else
+  float2 two = widen2(word, kind);
+  sum = narrow2(__fadd_rn(two.x, 0.0f), __fadd_rn(two.y, 0.0f), kind);
+#endif
+  asm("prmt.b32 %0, %1, %1, 0xbb99;" : "=r"(negative) : "r"(sum)); // all bits of an element are its sign
+  return sum ^ (negative | 0x80008000u);
+}
+
 template <int kind, int nan> INLINE uint32_t larger_word(uint32_t a, uint32_t b) {
   if (kind != KIND_FP32) return nan ? higher2(a, b, kind) : larger2(a, b, kind);
   float x = __uint_as_float(a), y = __uint_as_float(b);

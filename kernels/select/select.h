@@ -13,10 +13,9 @@ enum { LIST_BATCH = 4, LIST_STAGES = 2, LIST_MORE = 4 };
 enum { SORTED_BITS = 4, SORTED_EACH = 1 << SORTED_BITS, SORTED_WORDS = 32 * SORTED_EACH, SORTED_THREADS = 128, SORTED_SHIFT = 20 };
 // topk of many elements, by bins: threads of a row, and the most columns of rows of 16 bits and of 32.
 enum { BINNED_THREADS = 128, BINNED_NARROW = 8192, BINNED_WIDE = 4096 };
-// The most chunks of a lane in the kernels of short rows; of 16-bit elements that are neither cut nor weighed; where 16-bit elements have their
-// weights in registers, too, and in the kernels for rows of so few, where what a row costs for each chunk that it might have counts (SHORT_LESS of 16 bits). Rounds that are summed at
-// a time, of which the others are multiples. Threads of a block.
-enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_LESS = 6, SHORT_TURN = 3, SHORT_THREADS = 128 };
+// The most chunks of a lane in the kernels of short rows; of 16-bit elements that are neither cut nor weighed; of those that are weighed with a top_p SHORT_LESS. In kernels for rows of fewer, which take fewer registers:
+// SHORT_FEW (SHORT_LESS of 16 bits) and SHORT_SOME. Rounds of 16 bits that are summed at a time. Threads of a block.
+enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_LESS = 6, SHORT_SOME = 8, SHORT_TURN = 3, SHORT_THREADS = 128 };
 
 typedef struct TopkParams {
   void *values, *ids;
@@ -43,6 +42,8 @@ typedef struct SampleParams {
   uint32_t columns;          // of a group, of sol_groups_...
   uint32_t steps;            // of coarse hulls, the bits of an element
   float depth;               // of a rough cut
+  int32_t each, list;        // of sol_few_...: entries of a lane, and how far lists are apart
+  float cut, cut_apart;      // likewise: where the k-th largest of normally distributed elements is, in deviations, and how far the next one from it
 } SampleParams;
 
 #endif

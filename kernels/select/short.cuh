@@ -91,21 +91,6 @@ template <int kind, int rounds> INLINE float short_place(const Short<kind, round
   return select_place(x, scale);
 }
 
-// The elements of a chunk down to a cut, as bits; `column`: the first one's.
-template <int kind> INLINE uint32_t kept_of(const Vec &v, Cut cut, int column) {
-  const int per = kind == KIND_FP32 ? 4 : 8;
-  float f[8], above = column <= cut.column ? right_below(cut.value) : cut.value;
-  uint32_t kept = 0;
-  widen(&v, kind, 16 / per, f);
-#pragma unroll
-  for (int i = 0; i < per; i++) kept |= f[i] > above ? 1u << i : 0;
-  if (column <= cut.column && cut.column < column + per - 1)
-#pragma unroll
-    for (int i = 0; i < per; i++)
-      if (column + i > cut.column && f[i] == cut.value) kept &= ~(1u << i);
-  return kept;
-}
-
 // The hulls of a chunk's weights, of fp32.
 template <bool cuts, int kind, int rounds>
 INLINE void chunk_hulls(const Short<kind, rounds> &s, const Vec &v, uint32_t low, uint32_t *hull) {
@@ -159,7 +144,7 @@ INLINE uint32_t count_before(const Short<kind, rounds> &s, int owner, const Vec 
 }
 
 // Rounds that are summed, several at a time.
-INLINE int whole_turns(int used) { return (used + SHORT_TURN - 1) / SHORT_TURN * SHORT_TURN; }
+template <int rounds> INLINE int whole_turns(int used) { return min((used + SHORT_TURN - 1) / SHORT_TURN * SHORT_TURN, rounds); }
 
 // What is right below the rough cut of the p.k largest (weight.h), in a word.
 template <int kind, int rounds> INLINE uint32_t below_cut(const SampleParams &p, const Short<kind, rounds> &s, float top) {
@@ -202,13 +187,14 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
   uint32_t sums[rounds], own, sum = 0; // of rounds
   const uint32_t shares = coarse_shares(s.lanes), low = cuts ? below_cut(p, s, top) : 0;
   const Coarse coarse = coarse_of<kind>(top, p.steps);
+  uint64_t random = select_random(stream, 0); // in time: what follows is one chain of dependent instructions
 #pragma unroll
   for (int r = 0; r < rounds; r += SHORT_TURN) {
 #pragma unroll
-    for (int t = r; t < r + SHORT_TURN; t++) sums[t] = 0;
+    for (int t = r; t < r + SHORT_TURN && t < rounds; t++) sums[t] = 0;
     if (r >= s.used) continue;
 #pragma unroll
-    for (int t = r; t < r + SHORT_TURN; t++) // several at a time, so that one need not wait for the other
+    for (int t = r; t < r + SHORT_TURN && t < rounds; t++) // several at a time, so that one need not wait for the other
       sum_coarse(coarse_chunk<cuts, kind>(s.v[t], coarse, low), shares, s.lanes, &own, &sums[t]);
   }
 #pragma unroll 1
@@ -217,13 +203,12 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
     for (int r = 0; r < rounds; r++) sums[r] += __shfl_xor_sync(~0u, sums[r], o);
 #pragma unroll
   for (int r = 0; r < rounds; r++) sum += sums[r];
-  const int before = cuts ? 0 : s.lane * s.per - s.first, beside = cuts ? 0 : whole_turns(s.used) * s.lanes * s.per - (int)p.n;
+  const int before = cuts ? 0 : s.lane * s.per - s.first, beside = cuts ? 0 : whole_turns<rounds>(s.used) * s.lanes * s.per - (int)p.n;
   sum -= (uint32_t)beside * SELECT_FLOOR;
   bool done = !s.n || top != top;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
-    uint64_t random = select_random(stream, trial);
+  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
     uint32_t wanted = (uint32_t)__umul64hi(random, sum) + (uint32_t)before * SELECT_FLOOR, upto = 0, less = 0;
     int round = 0;
 #pragma unroll
@@ -250,6 +235,7 @@ INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, floa
   Sums<rounds, uint32_t> sums;
   const uint32_t low = cuts ? below_cut(p, s, top) : 0;
   uint32_t hull[8];
+  uint64_t random = select_random(stream, 0);
 #pragma unroll
   for (int r = 0; r < rounds; r++) {
     sums.of[r] = 0;
@@ -262,8 +248,8 @@ INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, floa
   bool done = !sums.whole;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
-    Spot spot = find_chunk(s, sums, (uint32_t)__umul64hi(select_random(stream, trial), sums.whole));
+  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
+    Spot spot = find_chunk(s, sums, (uint32_t)__umul64hi(random, sums.whole));
     Vec v = chunk_of(s, spot.round);
     chunk_hulls<cuts>(s, v, low, hull);
     int at = find_element<Short<kind, rounds>::per>(hull, &spot.rest);
@@ -275,22 +261,83 @@ INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, floa
   }
 }
 
-// A chunk of the lane's weights, of a round that is known at run time.
-template <int per, int rounds> INLINE void weights_of(const uint32_t (&weight)[rounds * per], int round, uint32_t *chunk) {
+// A chunk's weights in shared memory, where each thread has its own.
+template <int per> INLINE void put_weights(int round, const uint32_t *weight) {
 #pragma unroll
-  for (int i = 0; i < per; i++) {
-    chunk[i] = weight[i];
+  for (int i = 0; i < per; i += 4)
+    held[(round * per + i) / 4 * SHORT_THREADS + threadIdx.x] = make_uint4(weight[i], weight[i + 1], weight[i + 2], weight[i + 3]);
+}
+template <int per> INLINE void take_weights(int round, uint32_t *weight) {
 #pragma unroll
-    for (int r = 1; r < rounds; r++)
-      if (r == round) chunk[i] = weight[r * per + i];
+  for (int i = 0; i < per; i += 4) {
+    uint4 v = held[(round * per + i) / 4 * SHORT_THREADS + threadIdx.x];
+    weight[i] = v.x, weight[i + 1] = v.y, weight[i + 2] = v.z, weight[i + 3] = v.w;
   }
 }
 
-// With top_p: the weights stay in registers.
+// Of the elements of a chunk only those above `low` keep their weights.
+template <int kind> INLINE void weights_above(const Vec &v, uint32_t low, uint32_t *weight) {
+  const int of_word = kind == KIND_FP32 ? 1 : 2;
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    uint32_t *w = weight + j * of_word;
+#if __CUDA_ARCH__ >= 900
+    if (kind == KIND_FP16)
+      asm("{ .reg .pred p, q; setp.gt.f16x2 p|q, %2, %3; selp.b32 %0, %0, 0, p; selp.b32 %1, %1, 0, q; }"
+          : "+r"(w[0]), "+r"(w[of_word - 1])
+          : "r"(v.u[j]), "r"(low));
+    else if (kind == KIND_BF16)
+      asm("{ .reg .pred p, q; setp.gt.bf16x2 p|q, %2, %3; selp.b32 %0, %0, 0, p; selp.b32 %1, %1, 0, q; }"
+          : "+r"(w[0]), "+r"(w[of_word - 1])
+          : "r"(v.u[j]), "r"(low));
+    else if (!(v.f[j] > __uint_as_float(low))) w[0] = 0;
+#else
+    uint32_t above = mask_above<kind, 0>(v.u[j], low);
+    if (!(above & 1)) w[0] = 0;
+    if (!(above >> 31)) w[of_word - 1] = 0;
+#endif
+  }
+}
+
+// Only elements that come before element `at` of a chunk of the lane that is its `owner` keep their weights: larger ones, and equal ones of lower
+// columns. weight: those of the chunk.
+template <int kind, int rounds>
+INLINE void keep_before(const Short<kind, rounds> &s, int owner, const Vec &v, int round, int at, const uint32_t *weight, Sums<rounds, uint64_t> &sums) {
+  const int per = s.per;
+  uint32_t own = bits_at<kind>(v, min(at, per - 1)), bits = __shfl_sync(~0u, own, owner), kept[8], equal = 0;
+  int column = __shfl_sync(~0u, column_of(s, round) + at, owner);
+  const uint32_t word = kind == KIND_FP32 ? bits : bits * 0x10001u, below = word_below<kind, 0>(key_of_bits<kind>(bits));
+#pragma unroll
+  for (int r = 0; r < rounds; r++) {
+    sums.of[r] = 0;
+    if (r >= s.used) continue;
+    take_weights<per>(r, kept);
+    weights_above<kind>(s.v[r], column_of(s, r) + per <= column ? below : word, kept);
+    put_weights<per>(r, kept);
+#pragma unroll
+    for (int i = 0; i < per; i++) sums.of[r] += kept[i];
+  }
+  if (threadIdx.x % 32 != owner) return;
+#pragma unroll
+  for (int i = 0; i < per; i++)
+    if (i < at && value_of_bits<kind>(element_bits<kind>(v, i)) == value_of_bits<kind>(bits)) equal |= 1u << i;
+  if (!equal) return;
+  take_weights<per>(round, kept);
+  uint32_t more = 0;
+#pragma unroll
+  for (int i = 0; i < per; i++)
+    if (equal >> i & 1) kept[i] = weight[i], more += weight[i];
+  put_weights<per>(round, kept);
+#pragma unroll
+  for (int r = 0; r < rounds; r++)
+    if (r == round) sums.of[r] += more;
+}
+
+// With top_p.
 template <int kind, int rounds>
 INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, uint64_t row, uint64_t stream) {
   enum { per = Short<kind, rounds>::per };
-  uint32_t weight[rounds * per], chunk[8];
+  uint32_t weight[8];
   Sums<rounds, uint64_t> sums;
   float f[8];
 #pragma unroll
@@ -299,45 +346,26 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
     if (r >= s.used) continue;
     widen(&s.v[r], kind, s.size, f);
 #pragma unroll
-    for (int i = 0; i < per; i++) sums.of[r] += weight[r * per + i] = select_weight(short_place(s, f[i]));
+    for (int i = 0; i < per; i++) sums.of[r] += weight[i] = select_weight(short_place(s, f[i]));
+    put_weights<per>(r, weight);
   }
   join_sums(s, sums);
   uint64_t target = target_of(p, sums.whole);
   bool done = !sums.whole;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
-  Cut cut = {-0x1.fffffep127f, INT32_MAX};
 #pragma unroll 1
   for (uint32_t trial = 0; __any_sync(~0u, !done); trial++) {
     Spot spot = find_chunk(s, sums, (uint64_t)__umul64hi(select_random(stream, trial), sums.whole));
-    Vec v = chunk_of(s, spot.round);
-    weights_of<per, rounds>(weight, spot.round, chunk);
-    uint32_t left = kept_of<kind>(v, cut, column_of(s, spot.round)), equal = 0;
-#pragma unroll
-    for (int i = 0; i < per; i++)
-      if (!(left >> i & 1)) chunk[i] = 0;
-    int at = find_element<per>(chunk, &spot.rest);
+    int round = max(spot.round, 0);
+    take_weights<per>(round, weight);
+    int at = find_element<per>(weight, &spot.rest);
     uint32_t owner = __ballot_sync(~0u, spot.round >= 0) & row_mask(s.lanes);
-    int from = owner ? __ffs(owner) - 1 : 0;
-    float value = value_at<kind>(v, at);
-    cut.value = __shfl_sync(~0u, value, from), cut.column = __shfl_sync(~0u, column_of(s, spot.round) + at, from) - 1;
-    widen(&v, kind, s.size, f);
-#pragma unroll
-    for (int i = 0; i < per; i++)
-      if (i < at && f[i] == value) equal += chunk[i];
-#pragma unroll
-    for (int r = 0; r < rounds; r++) { // what is before it; of equals those of lower columns
-      sums.of[r] = r == spot.round ? equal : 0;
-      if (r >= s.used) continue;
-      float above = column_of(s, r) + per - 1 <= cut.column ? right_below(cut.value) : cut.value;
-      widen(&s.v[r], kind, s.size, f);
-#pragma unroll
-      for (int i = 0; i < per; i++)
-        if (f[i] > above) sums.of[r] += weight[r * per + i];
-    }
+    int from = owner ? __ffs(owner) - 1 : 0, column = __shfl_sync(~0u, column_of(s, round) + at, from);
+    keep_before(s, from, chunk_of(s, round), round, at, weight, sums);
     join_sums(s, sums);
     if (!done && sums.whole < target) {
       done = true;
-      if (s.lane == 0) put_id(p, row, cut.column + 1);
+      if (s.lane == 0) put_id(p, row, column);
     }
   }
 }
@@ -352,7 +380,7 @@ INLINE float short_row(const SampleParams &p, Short<kind, rounds> &s, uint64_t *
   if (kind != KIND_FP32 && !weights)
 #pragma unroll
     for (int r = 0; r < rounds; r++)
-      if (r % SHORT_TURN && r >= s.used && r < whole_turns(s.used)) s.v[r].v = make_uint4(~0u, ~0u, ~0u, ~0u);
+      if (r % SHORT_TURN && r >= s.used && r < whole_turns<rounds>(s.used)) s.v[r].v = make_uint4(~0u, ~0u, ~0u, ~0u);
   *stream = select_stream(*row < p.m ? (uint64_t)p.seeds[*row] : 0, p.step);
   float top = top_of(s);
   bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && weights && fabsf(top * p.per) > SELECT_FURTHEST);
@@ -378,13 +406,15 @@ template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(
     begin_kernel();                                                                                          \
     sample_short<KIND_##kind, rounds, share, cuts>(p);                                                       \
   }
-#define SHORT_KERNELS(kind, of_hulls, of_few, of_share, blocks)                                              \
-  SHORT_KERNEL(kind, of_hulls, false, false, hulls, 5)                                                       \
+// few, many: rounds of the kernels for all elements; theirs, and those between, have registers for 28, 20 and 24 warps of an SM. weighed: of those with a top_p.
+#define SHORT_KERNELS(kind, of_few, of_many, weighed)                                                        \
   SHORT_KERNEL(kind, of_few, false, false, few, 7)                                                           \
-  SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, hulls_cut, 4)                                                \
-  SHORT_KERNEL(kind, of_share, true, false, weights, blocks)
-SHORT_KERNELS(FP32, SHORT_ROUNDS, SHORT_FEW, SHORT_ROUNDS, 4)
-SHORT_KERNELS(FP16, SHORT_MANY, SHORT_LESS, SHORT_FEW, 3)
-SHORT_KERNELS(BF16, SHORT_MANY, SHORT_LESS, SHORT_FEW, 4)
+  SHORT_KERNEL(kind, SHORT_SOME, false, false, some, 6)                                                      \
+  SHORT_KERNEL(kind, of_many, false, false, many, 5)                                                         \
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, cut, 4)                                                      \
+  SHORT_KERNEL(kind, weighed, true, false, weights, 5)
+SHORT_KERNELS(FP32, SHORT_FEW, SHORT_ROUNDS, SHORT_ROUNDS)
+SHORT_KERNELS(FP16, SHORT_LESS, SHORT_MANY, SHORT_LESS)
+SHORT_KERNELS(BF16, SHORT_LESS, SHORT_MANY, SHORT_LESS)
 
 #endif

@@ -10,12 +10,6 @@
 
 #include "list.cuh"
 
-// The order of a value as a whole number: the addition makes -0 +0, and all NaN one that is above all.
-INLINE uint32_t order_of(float x) {
-  uint32_t u = __float_as_uint(__fadd_rn(x, 0.0f));
-  return u ^ ((uint32_t)((int32_t)u >> 31) | 0x80000000u);
-}
-
 template <int kind> INLINE float element_at(const char *row, int column) {
   return value_of_bits<kind>(kind == KIND_FP32 ? ((const uint32_t *)row)[column] : ((const uint16_t *)row)[column]);
 }

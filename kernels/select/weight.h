@@ -7,10 +7,10 @@
 // if what the random number is beyond the elements before it is less than the element's weight. Either way each element comes with the
 // probability that its weight says, and no cut has to be found. Where top_k leaves more than SELECT_LISTED, one trial by the weights is enough.
 //
-// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer; otherwise, and of rows of up to SELECT_SHORT columns with a top_p, that of the columns. Rows of up to
-// SELECT_SHORT columns of which top_k alone leaves one of SELECT_SHARE or more are cut roughly: at a distance from the largest that at least k elements do
-// not exceed, found by halving (select_cut). What is drawn of these, in order of the columns, is refused if k elements or more are larger (of equals
-// those of lower columns).
+// The order is that of the elements, the largest first, where top_k leaves SELECT_LISTED or fewer of a row of more than SELECT_SHORT columns; otherwise that of the columns. The k largest of
+// rows of up to SELECT_SHORT columns are drawn from by their weights, with a top_p and without; but rows of up to SELECT_ROUGH of which top_k alone leaves one of SELECT_SHARE or more are cut
+// roughly: at a distance from the largest that at least k elements do not exceed, found by halving (select_cut). What is drawn of these is refused if k elements or more are larger (of
+// equals those of lower columns).
 //
 // A row of more than SELECT_GROUP columns (SELECT_WHOLE of 16 bits) without top_k and top_p is drawn from in two steps, so that it is read once: its groups of
 // as many columns (twice, four times ... as many where there would be more than SELECT_GROUPS), each with hulls against its own largest
@@ -31,7 +31,7 @@
 #define SELECT_INLINE static inline
 #endif
 
-enum { SELECT_SHORT = 512, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_WHOLE = 2048, SELECT_GROUPS = 4096 };
+enum { SELECT_SHORT = 512, SELECT_ROUGH = 256, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_WHOLE = 2048, SELECT_GROUPS = 4096 };
 
 SELECT_INLINE float select_float(uint32_t bits) {
 #ifdef __CUDACC__

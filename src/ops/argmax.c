@@ -109,14 +109,16 @@ static int short_kernel(int kind, uint32_t threads, int64_t rounds) {
   return i;
 }
 
-// Dense rows of a few elements: as many as fill a block's shared memory, one thread a row. Rows of whole 16 bytes would all lie in the same
-// banks.
+// Rows of a few elements, dense or so close to each other that their sectors are all there is: as many as fill a block's shared memory, one thread a row. Rows that are whole 16 bytes
+// apart would all lie in the same banks.
 static bool serial_plan(SolContext *ctx, ArgmaxParams *p, int in, OpsLaunch *l) {
-  enum { SERIAL_BYTES = 256 };
-  if (p->x_stride != p->n * in || p->n * in % 16 == 0 || p->n * in > SERIAL_BYTES) return false;
-  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in}};
-  p->narrow = (NarrowShape){.n = (int32_t)p->n};
-  narrow_fill(ctx, t, p->m, p->n, &p->narrow, l);
+  enum { SERIAL_BYTES = 256, SECTOR = 32 };
+  int64_t stride = p->x_stride;
+  if (stride < p->n * in || stride - p->n * in >= SECTOR || stride % 16 == 0 || stride > SERIAL_BYTES)
+    return false;
+  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, stride, in}};
+  p->narrow = (NarrowShape){.n = (int32_t)(stride / in)};
+  narrow_fill(ctx, t, p->m, stride / in, &p->narrow, l);
   return true;
 }
 

@@ -9,21 +9,23 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 17, GROUPS = 21, KEPT = 27 }; // of the kernels
-enum { HULLS, HULLS_CUT, WEIGHTS, FEW, SHORTS };                  // of those of short rows, for each type
+enum { DRAW = 0, SHORT = 5, WEIGH = 20, GROUPS = 24, KEPT = 30 }; // of the kernels
+enum { FEW, SOME, MANY, CUT, WEIGHTS, SHORTS };                   // of those of short rows, for each type
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",        "sol_draw_2_64_256",
-    "sol_draw_4_64_256",     "sol_short_FP32_hulls",  "sol_short_FP32_hulls_cut", "sol_short_FP32_weights",
-    "sol_short_FP32_few",    "sol_short_FP16_hulls",  "sol_short_FP16_hulls_cut", "sol_short_FP16_weights",
-    "sol_short_FP16_few",    "sol_short_BF16_hulls",  "sol_short_BF16_hulls_cut", "sol_short_BF16_weights",
-    "sol_short_BF16_few",    "sol_weigh_2_warp",      "sol_weigh_4_warp",         "sol_weigh_2_block",
-    "sol_weigh_4_block",     "sol_groups_FP32_warp",  "sol_groups_FP16_warp",     "sol_groups_BF16_warp",
-    "sol_groups_FP32_block", "sol_groups_FP16_block", "sol_groups_BF16_block",    "sol_few_FP32",
-    "sol_few_FP16",          "sol_few_BF16"};
+    "sol_draw_2_32_32",      "sol_draw_4_64_32",       "sol_draw_2_32_256",      "sol_draw_2_64_256",
+    "sol_draw_4_64_256",     "sol_short_FP32_few",     "sol_short_FP32_some",    "sol_short_FP32_many",
+    "sol_short_FP32_cut",    "sol_short_FP32_weights", "sol_short_FP16_few",     "sol_short_FP16_some",
+    "sol_short_FP16_many",   "sol_short_FP16_cut",     "sol_short_FP16_weights", "sol_short_BF16_few",
+    "sol_short_BF16_some",   "sol_short_BF16_many",    "sol_short_BF16_cut",     "sol_short_BF16_weights",
+    "sol_weigh_2_warp",      "sol_weigh_4_warp",       "sol_weigh_2_block",      "sol_weigh_4_block",
+    "sol_groups_FP32_warp",  "sol_groups_FP16_warp",   "sol_groups_BF16_warp",   "sol_groups_FP32_block",
+    "sol_groups_FP16_block", "sol_groups_BF16_block",  "sol_few_FP32",           "sol_few_FP16",
+    "sol_few_BF16"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
     LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
     WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5, WEIGH_SHARED / 4 * 5};
+enum { FEW_SHARED = 48 << 10 }; // at most, of those of a few of a short row
 enum { OPTIONS = 5 };
 static const char *const option_names[OPTIONS] = {"", "top_k", "top_p", "top_k top_p", "greedy"};
 
@@ -129,10 +131,10 @@ static bool find_top(SelectRow *r) {
 
 // Whether the k largest are drawn from in their order, and whether all are drawn from by groups (kernels/select/weight.h).
 static bool is_refused(const SolSample *a) { // what is drawn and is not among the k largest
-  return count_of(a) > 1 && !share_of(a) && a->n <= SELECT_SHORT && a->n <= SELECT_SHARE * count_of(a);
+  return count_of(a) > 1 && !share_of(a) && a->n <= SELECT_ROUGH && a->n <= SELECT_SHARE * count_of(a);
 }
-static bool is_kept(const SolSample *a) { // the k largest of a short row in order of the columns
-  return count_of(a) > 1 && share_of(a) && a->n <= SELECT_SHORT;
+static bool is_kept(const SolSample *a) { // the k largest of a short row, in order of the columns
+  return count_of(a) > 1 && a->n <= SELECT_SHORT && !is_refused(a);
 }
 static bool is_listed(const SolSample *a) {
   return count_of(a) > 1 && count_of(a) <= SELECT_LISTED && !is_refused(a) && !is_kept(a);
@@ -245,21 +247,44 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
   return SOL_OK;
 }
 
+// Where the k-th largest of n normally distributed elements is, in deviations from their mean, and how far each of its neighbours is from it: where the search for it begins.
+// Rational approximation of the normal distribution's quantile, to 5e-4 (Abramowitz and Stegun, 26.2.23).
+static void normal_cut(SampleParams *p) {
+  double share = ((double)p->k - 0.5) / (double)p->n, tail = share < 0.5 ? share : 1 - share,
+         t = sqrt(-2 * log(tail));
+  double z =
+      t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  p->cut = (float)(share < 0.5 ? z : -z);
+  p->cut_apart = (float)(2.5066283 * exp(z * z / 2) / (double)p->n);
+}
+
+// The lists of the k largest: lanes of a row have as many entries each, an even number, and there may be one more than k. Lists are an odd number of twos apart, so that few lanes meet in
+// a bank.
+static uint32_t few_shared(SampleParams *p, int in) {
+  int64_t rows = SHORT_THREADS >> p->lane_bits, each = ops_ceil_div(p->k + 1, 1 << p->lane_bits);
+  p->each = (int32_t)(each + each % 2);
+  p->list = (p->each << p->lane_bits) + (p->lane_bits ? 2 : p->each / 2 % 2 ? 0 : 2);
+  return (uint32_t)(rows * p->list * (in == 4 ? 8 + 4 : 4 + 4));
+}
+
 // Lanes that share a row so short that they hold it in registers: as few as can, so that what a row costs besides its elements is
 // paid by few. Rows that start anywhere have parts of one more chunk.
-static bool short_plan(SampleParams *p, int in, OpsLaunch *l) {
+static bool short_plan(SampleParams *p, int in, bool kept, OpsLaunch *l) {
   enum { LANE_BITS = 5 };
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
-  int most = in == 4 || p->k ? SHORT_ROUNDS : p->share ? SHORT_FEW : SHORT_MANY;
+  int most = in == 4 || p->k ? SHORT_ROUNDS : p->share ? SHORT_LESS : SHORT_MANY;
   if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > (in == 4 ? SELECT_SHORT : SELECT_WHOLE)))
     return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
+  if (kept) {
+    normal_cut(p);
+    while ((l->shared = few_shared(p, in)) > FEW_SHARED) p->lane_bits++;
+  }
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
+  if (p->share && !p->k) l->shared = (uint32_t)(p->rounds * SHORT_THREADS * (16 / in) * 4); // weights
   l->block = SHORT_THREADS, l->cluster = 1;
-  int64_t rows = SHORT_THREADS >> p->lane_bits;
-  if (p->k && p->share) l->shared = (uint32_t)(rows * (p->n | 1) * (in == 4 ? 8 : 4)); // their lists
-  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, rows), 1);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, SHORT_THREADS >> p->lane_bits), 1);
   return true;
 }
 
@@ -300,14 +325,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (is_listed(a)) {
     list_plan(ctx, a->m, a->n, in, p.k, &l);
     l.kernel += DRAW;
-  } else if (is_kept(a) && short_plan(&p, in, &l)) {
+  } else if (is_kept(a) && short_plan(&p, in, true, &l)) {
     l.kernel = KEPT + kind;
-  } else if ((!p.k || is_refused(a)) && short_plan(&p, in, &l)) {
-    l.kernel = SHORT + SHORTS * kind +
-               (p.share                                          ? WEIGHTS
-                : p.k                                            ? HULLS_CUT
-                : p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS) ? FEW
-                                                                 : HULLS);
+  } else if ((!p.k || is_refused(a)) && short_plan(&p, in, false, &l)) {
+    bool few = p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS), some = p.rounds <= SHORT_SOME;
+    l.kernel = SHORT + SHORTS * kind + (p.share ? WEIGHTS : p.k ? CUT : few ? FEW : some ? SOME : MANY);
   } else if (!p.k && !p.share) {
     p.rounds = group_plan(ctx, a->m, a->n, in, &l);
     l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);

@@ -14,8 +14,7 @@ const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},     {5, 3},      {33, 3
 static void plan(const SolContext *ctx, int64_t rows, bool is_short, bool deep, int64_t most_blocks,
                  OpsLaunch *l) {
   enum { ROWS = 4, THREADS = LIST_THREADS };
-  int64_t blocks = 1;
-  while (!is_short && ctx->cc >= 90 && blocks < most_blocks) blocks *= 2;
+  int64_t blocks = !is_short && ctx->cc >= 90 ? most_blocks : 1;
   l->block = is_short ? 32 * ROWS : THREADS;
   l->cluster = (uint32_t)blocks;
   deep |= !is_short && rows * blocks <= 2 * ctx->sms;
@@ -23,12 +22,21 @@ static void plan(const SolContext *ctx, int64_t rows, bool is_short, bool deep, 
   ops_grid(l->grid, (uint64_t)(is_short ? ops_ceil_div(rows, ROWS) : rows * blocks), 1);
 }
 
-// Blocks that a row of so many chunks may have, each at least so many of them, while rows do not occupy the GPU.
+// Blocks of a row of so many chunks, each at least so many of them, where rows do not occupy the GPU: as many as take least, by how many blocks an SM has of
+// those that have most, how much of its issue slots so many use, and what a block does besides its chunks (OWN of them). Clusters of more than PORTABLE only in
+// full.
 static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, int64_t least) {
-  enum { MOST = 16 };
-  int64_t blocks = 1;
-  while (blocks < MOST && 2 * rows * blocks <= 2 * ctx->sms && chunks > least * blocks) blocks *= 2;
-  return blocks;
+  enum { PORTABLE = 8, MOST = 16, RESIDENT = 3, OWN = 1024 };
+  static const double used[RESIDENT + 1] = {0, 0.45, 0.75, 0.9};
+  int64_t best = 1;
+  double least_time = INFINITY;
+  for (int64_t blocks = 1; blocks <= MOST; blocks += blocks < PORTABLE ? 1 : MOST - PORTABLE) {
+    int64_t of_sm = ops_ceil_div(rows * blocks, ctx->sms);
+    if (of_sm > RESIDENT || (blocks > 1 && chunks < least * blocks)) break;
+    double time = (double)of_sm / used[of_sm] * (double)(chunks / blocks + OWN);
+    if (time < least_time) least_time = time, best = blocks;
+  }
+  return best;
 }
 
 // A warp has a row where k is small, for what a row costs besides its elements is then paid once: up to so many chunks, by how many rows an SM has. Long
