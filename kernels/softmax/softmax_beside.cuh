@@ -77,7 +77,7 @@ INLINE char *beside_row(const SoftmaxParams *p, const Beside &a, int row) { retu
 INLINE void beside_lose(const SoftmaxParams *p, const Beside &a, int row, const BesideLabel &l, int kind) {
   if (l.at == LABEL_OF_ANOTHER) return;
   p->loss[a.first + row] = l.at == NO_LABEL ? 0 : logf(l.sum) - (l.x - l.top);
-  if (l.at >= 0) store_one(beside_row(p, a, row), l.at, kind, (__fdividef(beside_exp(l.x, l.top), l.sum) - 1) * p->scale);
+  if (p->y && l.at >= 0) store_one(beside_row(p, a, row), l.at, kind, (__fdividef(beside_exp(l.x, l.top), l.sum) - 1) * p->scale);
 }
 
 INLINE void beside_put(uint32_t *word, uint32_t v, bool low, bool high) {
