@@ -18,6 +18,25 @@ typedef struct Beside {
   int rows, shift; // shift: of the first row beyond the start of its chunk
 } Beside;
 
+// Where a row is in the warp's memory. Rows that are apart are copied one by one, each as far beyond 16 bytes as in global memory.
+INLINE int beside_place(const SoftmaxParams *p, const Beside &a, int row) {
+  if (!p->beside.pitch) return a.shift + row * (int)p->x_stride;
+  return row * p->beside.pitch + ((a.shift + row * (int)(p->x_stride & 15)) & 15);
+}
+
+// A chunk of rows that are apart: bytes lo to hi - 1 of it are of its row, which has chunk `at` there.
+typedef struct BesideChunk {
+  int64_t at;
+  int lo, hi;
+} BesideChunk;
+INLINE BesideChunk beside_chunk(const SoftmaxParams *p, const Beside &a, int i, int64_t stride, int size) {
+  int row = (int)divide32((uint32_t)i, p->beside.chunks), place = beside_place(p, a, row);
+  BesideChunk c;
+  c.at = (int64_t)(a.first + row) * stride + 16 * i - place;
+  c.lo = max(place - 16 * i, 0), c.hi = min(place + (int)p->n * size - 16 * i, 16);
+  return c;
+}
+
 INLINE Beside beside_of_warp(const SoftmaxParams *p, char *memory) {
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, warp = threadIdx.x / 32;
   Beside a;
@@ -29,8 +48,19 @@ INLINE Beside beside_of_warp(const SoftmaxParams *p, char *memory) {
 }
 
 INLINE void beside_fetch(const SoftmaxParams *p, const Beside &a, int size) {
-  const char *begin = (const char *)p->x, *end = begin + (int64_t)p->m * p->x_stride, *from = begin + (int64_t)a.first * p->x_stride - a.shift;
+  const char *begin = (const char *)p->x, *end = begin + (int64_t)(p->m - 1) * p->x_stride + p->n * size, *from = begin + (int64_t)a.first * p->x_stride - a.shift;
   int chunks = a.rows ? (a.shift + a.rows * (int)p->x_stride + 15) / 16 : 0;
+  if (p->beside.pitch) {
+#pragma unroll 4
+    for (int i = threadIdx.x % 32; i < a.rows * p->beside.pitch / 16; i += 32) {
+      BesideChunk c = beside_chunk(p, a, i, p->x_stride, size);
+      const char *at = begin + c.at;
+      if (c.lo >= c.hi) continue;
+      if (at >= begin && at + 16 <= end) fetch16(a.held + 16 * i, at);
+      else *(uint4 *)(a.held + 16 * i) = load_singly(at, begin, end, size);
+    }
+    return;
+  }
   bool inside = from >= begin && from + 16 * chunks <= end;
 #pragma unroll 4
   for (int i = threadIdx.x % 32; i < chunks; i += 32) {
@@ -40,17 +70,26 @@ INLINE void beside_fetch(const SoftmaxParams *p, const Beside &a, int size) {
   }
 }
 
+INLINE void beside_send_part(char *to, const char *held, int lo, int hi, int size) {
+  Vec v;
+  v.v = *(const uint4 *)held;
+  if (hi - lo == 16) store16(to, v.u[0], v.u[1], v.u[2], v.u[3]);
+  else store_part(to, lo, hi, 4, size, v.u);
+}
+
 INLINE void beside_send(const SoftmaxParams *p, const Beside &a, int size) {
+  if (p->beside.pitch) {
+#pragma unroll 2
+    for (int i = threadIdx.x % 32; i < a.rows * p->beside.pitch / 16; i += 32) {
+      BesideChunk c = beside_chunk(p, a, i, p->y_stride, size);
+      if (c.lo < c.hi) beside_send_part((char *)p->y + c.at, a.held + 16 * i, c.lo, c.hi, size);
+    }
+    return;
+  }
   char *to = (char *)p->y + (int64_t)a.first * p->y_stride - a.shift;
   int bytes = a.rows ? a.shift + a.rows * (int)p->y_stride : 0;
 #pragma unroll 4
-  for (int i = threadIdx.x % 32 * 16; i < bytes; i += 512) {
-    Vec v;
-    v.v = *(const uint4 *)(a.held + i);
-    int lo = max(a.shift - i, 0), hi = min(bytes - i, 16);
-    if (hi - lo == 16) store16(to + i, v.u[0], v.u[1], v.u[2], v.u[3]);
-    else store_part(to + i, lo, hi, 4, size, v.u);
-  }
+  for (int i = threadIdx.x % 32 * 16; i < bytes; i += 512) beside_send_part(to + i, a.held + i, max(a.shift - i, 0), min(bytes - i, 16), size);
 }
 
 // exp(f - mine), or 2^(f * log2(e) - less) in its place, with one operation: `less` is rounded, so that all exponentials of the row are off by the same factor, which the quotient does not
@@ -71,7 +110,7 @@ INLINE int beside_target(const SoftmaxParams *p, const Beside &a, int row) {
   return target >= 0 && target < p->n ? (int)target : NO_LABEL;
 }
 
-INLINE char *beside_row(const SoftmaxParams *p, const Beside &a, int row) { return a.held + a.shift + row * (int)p->x_stride; }
+INLINE char *beside_row(const SoftmaxParams *p, const Beside &a, int row) { return a.held + beside_place(p, a, row); }
 
 // The loss of lane's row, and the gradient of its label's element.
 INLINE void beside_lose(const SoftmaxParams *p, const Beside &a, int row, const BesideLabel &l, int kind) {
@@ -95,7 +134,7 @@ template <int size, int lanes, int each> struct BesideWords {
 
 template <int size, int lanes, int each>
 INLINE void beside_take(const SoftmaxParams *p, const Beside &a, int row, int kind, BesideWords<size, lanes, each> &s) {
-  int lane = threadIdx.x & (lanes - 1), at = a.shift + row * (int)p->x_stride, odd = size == 2 ? at >> 1 & 1 : 0;
+  int lane = threadIdx.x & (lanes - 1), at = beside_place(p, a, row), odd = size == 2 ? at >> 1 & 1 : 0;
   const uint32_t lowest = span_lowest(kind);
   s.at = (uint32_t *)(a.held + (at & ~3)) + lane;
   s.left = (int)p->n + odd - 4 / size * (lane + lanes * (each - 1));
