@@ -11,7 +11,7 @@
 // Blocks that do not run at the same time cannot wait for each other without end: a part that has looked in vain many times is left to the row's last. That one waits without end, but only
 // for blocks that come before it.
 //
-// Loads under way are no more than the memory needs to be busy: beyond that each only makes the others wait, and with them the posts. So a slot is loaded by pieces, which are summed up as they come.
+// Loads under way are no more than the memory needs to be busy: beyond that each only makes the others wait, and with them the posts.
 //
 // How a row is cut follows from its length and start alone, and with it the order of every sum.
 #ifndef SOL_KERNELS_STREAM_CUH
@@ -35,7 +35,7 @@ typedef struct StreamItem { // a part that is in the slots
 } StreamItem;
 
 typedef struct StreamShared {
-  uint64_t full[STREAM_SLOTS][STREAM_PIECES], empty[STREAM_SLOTS]; // empty: for all that write it, and the warp that exchanges sums where it is a part's first
+  uint64_t full[STREAM_SLOTS], empty[STREAM_SLOTS]; // empty: for all that write it, and the warp that exchanges sums where it is a part's first
   StreamItem item[STREAM_SLOTS];
 } StreamShared;
 
@@ -182,8 +182,6 @@ INLINE void stream_step(int &at, uint32_t &parity, int by, int all) {
 }
 
 INLINE int slot_chunks(const StreamShape &s, int chunks, int k) { return min(max(chunks - k * s.slot_chunks, 0), s.slot_chunks); }
-// Of a slot that has so many chunks, those of piece q.
-INLINE int piece_chunks(const StreamShape &s, int chunks, int q) { return min(max(chunks - q * s.piece_chunks, 0), s.piece_chunks); }
 
 // begin(place), slot(place, k) for each slot of the part, end(place): for every part of the block.
 template <class Begin, class Slot, class End> INLINE void stream_walk(const StreamShape &s, Begin begin, Slot slot, End end) {
@@ -204,23 +202,17 @@ template <class Begin, class Slot, class End> INLINE void stream_walk(const Stre
 
 INLINE void stream_loads(const StreamShape &s, StreamShared *shared, uint4 *memory, int in, int out) { // one thread
   StreamPart a;
-  int ahead = -s.flight; // the piece that must have arrived, of those of all slots
+  int ahead = -s.flight; // the slot that must have arrived
   uint32_t parity = 0;
   stream_walk(
       s, [&](const StreamAt &, uint64_t i) { a = stream_part(s, i, in); },
       [&](const StreamAt &at, int k) {
         barrier_wait(&shared->empty[at.slot], at.slot_parity ^ 1);
+        if (ahead >= 0) barrier_wait(&shared->full[ahead], parity);
+        stream_step(ahead, parity, 1, s.slots);
         StreamItem &t = shared->item[at.item];
         if (k == 0) t.y = stream_y(s, a.row) + a.begin * out, t.chunks = (int)a.x.chunks, t.head = a.x.head;
-        const char *from = a.x.body + (int64_t)k * s.slot_chunks * 16;
-        int chunks = slot_chunks(s, (int)a.x.chunks, k);
-#pragma unroll 1
-        for (int q = 0; q < s.pieces; q++) {
-          if (ahead >= 0) barrier_wait(&shared->full[ahead / s.pieces][ahead % s.pieces], parity);
-          stream_step(ahead, parity, 1, s.slots * s.pieces);
-          int first = q * s.piece_chunks;
-          stream_load(from + first * 16, piece_chunks(s, chunks, q) * 16, slot_memory(s, memory, at.slot) + first, &shared->full[at.slot][q]);
-        }
+        stream_load(a.x.body + (int64_t)k * s.slot_chunks * 16, slot_chunks(s, (int)a.x.chunks, k) * 16, slot_memory(s, memory, at.slot), &shared->full[at.slot]);
       },
       [](const StreamAt &) {});
 }
@@ -231,14 +223,11 @@ template <class Op> INLINE void stream_sums(const StreamShape &s, const Op &op, 
   stream_walk(
       s, [](const StreamAt &, uint64_t) {},
       [&](const StreamAt &at, int k) {
+        barrier_wait(&shared->full[at.slot], at.slot_parity);
+        int chunks = slot_chunks(s, shared->item[at.item].chunks, k);
         const uint4 *from = memory + at.slot * s.slot_chunks;
-#pragma unroll 1
-        for (int q = 0; q < s.pieces; q++, from += s.piece_chunks) {
-          barrier_wait(&shared->full[at.slot][q], at.slot_parity);
-          int chunks = piece_chunks(s, slot_chunks(s, shared->item[at.item].chunks, k), q);
-          if (k == 0 && q == 0) op.begin(sum, from, thread, chunks);
-          op.sum(sum, from, thread, chunks);
-        }
+        if (k == 0) op.begin(sum, from, thread, chunks);
+        op.sum(sum, from, thread, chunks);
       },
       [&](const StreamAt &at) {
         StreamItem &t = shared->item[at.item];
@@ -318,10 +307,7 @@ template <class Op> INLINE void stream_exchanges(const StreamShape &s, const Op 
 template <class Op> INLINE void stream(const StreamShape &s, const Op &op, StreamShared *shared, uint4 *memory, int in) {
   int warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < s.slots; i++) {
-      for (int q = 0; q < s.pieces; q++) barrier_init(&shared->full[i][q], 1);
-      barrier_init(&shared->empty[i], STREAM_WARPS + 1);
-    }
+    for (int i = 0; i < s.slots; i++) barrier_init(&shared->full[i], 1), barrier_init(&shared->empty[i], STREAM_WARPS + 1);
     for (int i = 0; i < s.items; i++) barrier_init(&shared->item[i].summed, STREAM_WARPS), barrier_init(&shared->item[i].ready, 1);
     barrier_init_done();
   }

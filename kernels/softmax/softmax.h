@@ -2,7 +2,6 @@
 #define SOL_KERNELS_SOFTMAX_H
 #include <stdint.h>
 
-#include "../elementwise.h"
 #include "../narrow.h"
 #include "../parts.h"
 
@@ -15,8 +14,6 @@ enum { SOFTMAX_APART_THREADS = 512 }; // of a block that has one row, at most
 typedef struct BesideShape {
   int32_t rows, bytes; // of a warp, bytes of shared memory
   int32_t each;        // words of a lane, at most
-  int32_t pitch;       // bytes from row to row there; 0: as in global memory, where rows are dense
-  Divider32 chunks;    // of a pitch
 } BesideShape;
 
 typedef struct SoftmaxParams {

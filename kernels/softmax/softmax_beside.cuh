@@ -2,7 +2,7 @@
 // reads and writes them there by words of 4 bytes: of a row no more than its first and last word have elements of its neighbours. So a lane's elements are all of its row,
 // and what a row costs beside its elements is little: a row of 75 has 80 places in 8 lanes, where chunks of a lane each would have 144.
 //
-// 2^bits lanes share a row, with `each` words each at most: as few as have 8, so more than 4 where there are several lanes (besides_plan, src/ops/softmax.c). Which words a lane has, and
+// 2^bits lanes share a row, with `each` words each at most: as few as have 8, so more than 4 where there are several lanes (beside_plan, src/ops/softmax.c). Which words a lane has, and
 // with it the order of the sum, follows from the row's length and from whether it starts within a word.
 #ifndef SOL_KERNELS_SOFTMAX_BESIDE_CUH
 #define SOL_KERNELS_SOFTMAX_BESIDE_CUH
@@ -18,25 +18,6 @@ typedef struct Beside {
   int rows, shift; // shift: of the first row beyond the start of its chunk
 } Beside;
 
-// Where a row is in the warp's memory. Rows that are apart are copied one by one, each as far beyond 16 bytes as in global memory.
-INLINE int beside_place(const SoftmaxParams *p, const Beside &a, int row) {
-  if (!p->beside.pitch) return a.shift + row * (int)p->x_stride;
-  return row * p->beside.pitch + ((a.shift + row * (int)(p->x_stride & 15)) & 15);
-}
-
-// A chunk of rows that are apart: bytes lo to hi - 1 of it are of its row, which has chunk `at` there.
-typedef struct BesideChunk {
-  int64_t at;
-  int lo, hi;
-} BesideChunk;
-INLINE BesideChunk beside_chunk(const SoftmaxParams *p, const Beside &a, int i, int64_t stride, int size) {
-  int row = (int)divide32((uint32_t)i, p->beside.chunks), place = beside_place(p, a, row);
-  BesideChunk c;
-  c.at = (int64_t)(a.first + row) * stride + 16 * i - place;
-  c.lo = max(place - 16 * i, 0), c.hi = min(place + (int)p->n * size - 16 * i, 16);
-  return c;
-}
-
 INLINE Beside beside_of_warp(const SoftmaxParams *p, char *memory) {
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, warp = threadIdx.x / 32;
   Beside a;
@@ -48,19 +29,8 @@ INLINE Beside beside_of_warp(const SoftmaxParams *p, char *memory) {
 }
 
 INLINE void beside_fetch(const SoftmaxParams *p, const Beside &a, int size) {
-  const char *begin = (const char *)p->x, *end = begin + (int64_t)(p->m - 1) * p->x_stride + p->n * size, *from = begin + (int64_t)a.first * p->x_stride - a.shift;
+  const char *begin = (const char *)p->x, *end = begin + (int64_t)p->m * p->x_stride, *from = begin + (int64_t)a.first * p->x_stride - a.shift;
   int chunks = a.rows ? (a.shift + a.rows * (int)p->x_stride + 15) / 16 : 0;
-  if (p->beside.pitch) {
-#pragma unroll 4
-    for (int i = threadIdx.x % 32; i < a.rows * p->beside.pitch / 16; i += 32) {
-      BesideChunk c = beside_chunk(p, a, i, p->x_stride, size);
-      const char *at = begin + c.at;
-      if (c.lo >= c.hi) continue;
-      if (at >= begin && at + 16 <= end) fetch16(a.held + 16 * i, at);
-      else *(uint4 *)(a.held + 16 * i) = load_singly(at, begin, end, size);
-    }
-    return;
-  }
   bool inside = from >= begin && from + 16 * chunks <= end;
 #pragma unroll 4
   for (int i = threadIdx.x % 32; i < chunks; i += 32) {
@@ -70,26 +40,17 @@ INLINE void beside_fetch(const SoftmaxParams *p, const Beside &a, int size) {
   }
 }
 
-INLINE void beside_send_part(char *to, const char *held, int lo, int hi, int size) {
-  Vec v;
-  v.v = *(const uint4 *)held;
-  if (hi - lo == 16) store16(to, v.u[0], v.u[1], v.u[2], v.u[3]);
-  else store_part(to, lo, hi, 4, size, v.u);
-}
-
 INLINE void beside_send(const SoftmaxParams *p, const Beside &a, int size) {
-  if (p->beside.pitch) {
-#pragma unroll 2
-    for (int i = threadIdx.x % 32; i < a.rows * p->beside.pitch / 16; i += 32) {
-      BesideChunk c = beside_chunk(p, a, i, p->y_stride, size);
-      if (c.lo < c.hi) beside_send_part((char *)p->y + c.at, a.held + 16 * i, c.lo, c.hi, size);
-    }
-    return;
-  }
   char *to = (char *)p->y + (int64_t)a.first * p->y_stride - a.shift;
   int bytes = a.rows ? a.shift + a.rows * (int)p->y_stride : 0;
 #pragma unroll 4
-  for (int i = threadIdx.x % 32 * 16; i < bytes; i += 512) beside_send_part(to + i, a.held + i, max(a.shift - i, 0), min(bytes - i, 16), size);
+  for (int i = threadIdx.x % 32 * 16; i < bytes; i += 512) {
+    Vec v;
+    v.v = *(const uint4 *)(a.held + i);
+    int lo = max(a.shift - i, 0), hi = min(bytes - i, 16);
+    if (hi - lo == 16) store16(to + i, v.u[0], v.u[1], v.u[2], v.u[3]);
+    else store_part(to + i, lo, hi, 4, size, v.u);
+  }
 }
 
 // exp(f - mine), or 2^(f * log2(e) - less) in its place, with one operation: `less` is rounded, so that all exponentials of the row are off by the same factor, which the quotient does not
@@ -110,7 +71,7 @@ INLINE int beside_target(const SoftmaxParams *p, const Beside &a, int row) {
   return target >= 0 && target < p->n ? (int)target : NO_LABEL;
 }
 
-INLINE char *beside_row(const SoftmaxParams *p, const Beside &a, int row) { return a.held + beside_place(p, a, row); }
+INLINE char *beside_row(const SoftmaxParams *p, const Beside &a, int row) { return a.held + a.shift + row * (int)p->x_stride; }
 
 // The loss of lane's row, and the gradient of its label's element.
 INLINE void beside_lose(const SoftmaxParams *p, const Beside &a, int row, const BesideLabel &l, int kind) {
@@ -134,7 +95,7 @@ template <int size, int lanes, int each> struct BesideWords {
 
 template <int size, int lanes, int each>
 INLINE void beside_take(const SoftmaxParams *p, const Beside &a, int row, int kind, BesideWords<size, lanes, each> &s) {
-  int lane = threadIdx.x & (lanes - 1), at = beside_place(p, a, row), odd = size == 2 ? at >> 1 & 1 : 0;
+  int lane = threadIdx.x & (lanes - 1), at = a.shift + row * (int)p->x_stride, odd = size == 2 ? at >> 1 & 1 : 0;
   const uint32_t lowest = span_lowest(kind);
   s.at = (uint32_t *)(a.held + (at & ~3)) + lane;
   s.left = (int)p->n + odd - 4 / size * (lane + lanes * (each - 1));
@@ -255,8 +216,11 @@ template <int size, int bits, int each> INLINE void beside_turns(const SoftmaxPa
   }
 }
 
+// Rows that other kernels are faster for have no copy (beside_plan).
 #define BESIDE_CASE(bits, each)                                                                                        \
-  case 8 * (bits) + (each)-1: beside_turns<size, bits, each>(p, a, kind); break;
+  case 8 * (bits) + (each)-1:                                                                                          \
+    if ((bits) == 4 ? size == 4 : size == 2 || LABELS) beside_turns<size, bits, each>(p, a, kind);                     \
+    break;
 #define BESIDE_CASES(bits) BESIDE_CASE(bits, 5) BESIDE_CASE(bits, 6) BESIDE_CASE(bits, 7) BESIDE_CASE(bits, 8)
 
 template <int size> INLINE void softmax_beside(const SoftmaxParams *p, int kind) {

@@ -69,8 +69,6 @@ int cli_bench_add(BenchRun *r, const BenchRow *row) {
 
 static int add_case(BenchRun *r, const OpsDef *def, const OpsCase *c) {
   SolError err = {0};
-  OpsCase padded = *c; // trial
-  if (getenv("SOL_TRY_PAD")) padded.pad = atoi(getenv("SOL_TRY_PAD")), c = &padded;
   BenchRow row = {.def = def, .c = *c, .misalign = (int)r->args->misalign};
   SolStatus status = bench_cost(r->ctx, def, c, &row.cost, &err);
   if (status == SOL_ERR_NOT_FOUND || status == SOL_ERR_ARGUMENT) { // the operation does not take those types

@@ -2,7 +2,6 @@
 #include "ops/softmax.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "ops/chunks.h"
@@ -32,7 +31,7 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
 #define BESIDE(in, kind, blocks)                        SOFTMAX_BESIDE_WARPS *(SOFTMAX_BESIDE_BYTES + 32),
-#define RELAY(in)                                       112 << 10,
+#define RELAY(in)                                       SOFTMAX_RELAY_CHUNKS * 16,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
 #define APART(in, count, blocks)                        0,
@@ -256,27 +255,27 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
-// Short rows side by side: as few lanes a row as have no more than 8 words each. Beyond whole turns of its lanes a warp has as many rows as begin and end with a chunk, and as
-// fill its shared memory, where there are many; rows that are apart are there one by one. How many it has does not change results. False: rows are too long, or are not such.
-static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, OpsLaunch *l) {
-  enum { MOST = 8, BITS = 4, BLOCKS = 4 }; // words of a lane; lanes, as a power of two; blocks an SM
+// Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than 8 words each. A warp has as many
+// rows as fill its shared memory, where there are many, and then begin and end with a chunk; how many they are does not change results. alike: as in pick. False: they are not such.
+static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool alike, OpsLaunch *l) {
+  enum { MOST = 8, BLOCKS = 4 }; // words of a lane; blocks of an SM, at least, before a warp has more rows
+  enum { FEW_LANES = 3, MORE_LANES = 4 }; // powers of two
   int64_t bytes = p->n * in, words = in == 4 ? p->n : p->n / 2 + 1, bits = 0;
-  bool apart = p->x_stride != bytes || (p->y && p->y_stride != bytes);
-  if (bytes == 0 || p->x_kind != p->y_kind) return false;
+  bool short_row = narrow_holds(p->n, NARROW_SOFTMAX),
+       whole = bytes % 16 == 0 && elementwise_aligned(p->x, p->x_stride, 16);
+  bool dense = p->x_stride == bytes && (!p->y || p->y_stride == bytes);
+  if (p->n == 0 || !alike || !dense || p->x_kind != p->y_kind) return false;
+  if (whole && (short_row || !p->loss)) return false;
+  if (in == 4 && short_row && !p->loss) return false;
   while (words > MOST << bits) bits++;
-  if (bits > BITS) return false;
-  int64_t turn = 32 >> bits, unit = apart || turn > 16 / in ? turn : 16 / in,
-          pitch = apart ? (bytes + 30) / 16 * 16 : 0;
-  int64_t few = (int64_t)p->m / (SOFTMAX_BESIDE_WARPS * BLOCKS * (int64_t)ctx->sms),
-          rows = (getenv("SOL_TRY_BYTES") ? atoi(getenv("SOL_TRY_BYTES")) : SOFTMAX_BESIDE_BYTES) /
-                 (apart ? pitch : bytes);
+  if (bits > (in == 4 ? MORE_LANES : FEW_LANES)) return false;
+  int64_t turn = 32 >> bits, unit = turn < 16 / in ? 16 / in : turn, rows = SOFTMAX_BESIDE_BYTES / bytes;
+  int64_t few = (int64_t)p->m / (SOFTMAX_BESIDE_WARPS * BLOCKS * (int64_t)ctx->sms);
   if (rows > few) rows = few;
   rows = rows >= unit ? rows / unit * unit : rows >= turn ? rows / turn * turn : turn;
   p->lane_bits = (int32_t)bits;
   p->beside = (BesideShape){.rows = (int32_t)rows,
-                            .bytes = (int32_t)(apart ? rows * pitch : (rows * bytes + 30) / 16 * 16),
-                            .pitch = (int32_t)pitch,
-                            .chunks = elementwise_divider32((uint32_t)(apart ? pitch / 16 : 1)),
+                            .bytes = (int32_t)((rows * bytes + 30) / 16 * 16),
                             .each = (int32_t)ops_ceil_div(words, 1 << bits)};
   l->kernel = in == 4                  ? SOFTMAX_BESIDE_FP32
               : p->x_kind == KIND_FP16 ? SOFTMAX_BESIDE_FP16
@@ -336,10 +335,6 @@ static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   p->parts.front = (int32_t)ops_ceil_div(16 + 16 * parts, 16 / in * out);
   p->lag = (uint32_t)ops_ceil_div(LAG, bytes);
   l->block = SOFTMAX_RELAY_THREADS, l->shared = (uint32_t)p->parts.length * 16;
-  const char *try_shared = getenv("SOL_TRY_RELAY_KB"), *try_lag = getenv("SOL_TRY_RELAY_LAG");
-  if (try_lag) p->lag = (uint32_t)ops_ceil_div((int64_t)atoi(try_lag) << 20, bytes);
-  if (try_shared && l->shared < (uint32_t)atoi(try_shared) << 10)
-    l->shared = (uint32_t)atoi(try_shared) << 10;
   ops_grid(l->grid, (p->m + p->lag) * 2 * (uint64_t)parts, 1);
   return true;
 }
@@ -355,13 +350,8 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   p.x_kind = ops_kind(a->dtype), p.y_kind = ops_kind(out_of(a));
   p.wide = alike;
   OpsLaunch own = {.cluster = 1, .early = true, .params = &p, .bytes = sizeof p};
-  const char *try_ = getenv("SOL_TRY_SOFTMAX");
-  int old = try_ ? atoi(try_) : 0;
-  bool whole = p.n * in % 16 == 0 && elementwise_aligned(p.x, p.x_stride, 16);
-  bool apart = p.x_stride != p.n * in;
-  if (old != 1 && alike && (!whole || old == 2) && (!apart || old == 3 || p.n > 64) &&
-      beside_plan(ctx, &p, in, &own)) {
-    p.ahead = getenv("SOL_TRY_NEAR") ? 0 : rows_ahead(a, xs * in, SOFTMAX_BESIDE_WARPS * p.beside.rows);
+  if (beside_plan(ctx, &p, in, alike, &own)) {
+    p.ahead = rows_ahead(a, xs * in, SOFTMAX_BESIDE_WARPS * p.beside.rows);
     return ops_launch(ctx, def, &own, stream);
   }
   if (in == out && alike && in_rounds(&p, in) && rounds_plan(&p, in, &own)) {

@@ -2,15 +2,13 @@
 #ifndef SOL_OPS_STREAM_H
 #define SOL_OPS_STREAM_H
 
-#include <stdlib.h>
-
 #include "kernels/stream.h"
 #include "ops/parts.h"
 
 enum { STREAM_SHARED = (227 << 10) - (4 << 10) }; // of a block, beside what the kernel has of its own
 enum { STREAM_PART = 189 }; // lines of 128 bytes of a part, unless there are too many parts
-// Chunks of a slot, at most, and of a piece of it; and bytes that a block has under way: with fewer the memory is idle, with more posts wait behind them.
-enum { STREAM_CHUNKS = 7 * STREAM_WORKERS, STREAM_PIECE = 2 * STREAM_WORKERS, STREAM_FLIGHT = 40 << 10 };
+// Chunks of a slot, at most, and bytes that a block has under way: with fewer the memory is idle, with more posts wait behind them.
+enum { STREAM_CHUNKS = 7 * STREAM_WORKERS, STREAM_FLIGHT = 48 << 10 };
 
 // Slots that parts of so many chunks pass through: as few as there can be.
 static inline void stream_slots(StreamShape *s, int64_t chunks) {
@@ -42,13 +40,8 @@ static inline bool stream_shape(const SolContext *ctx, int64_t rows, int in, int
     if (l->shared <= STREAM_SHARED) break;
   }
   if (s->slots <= s->of_part) return false;
-  const char *try_piece = getenv("SOL_TRY_PIECE"), *try_flight = getenv("SOL_TRY_FLIGHT");
-  s->piece_chunks = try_piece ? atoi(try_piece) * STREAM_WORKERS : STREAM_PIECE;
-  if (s->piece_chunks > s->slot_chunks) s->piece_chunks = s->slot_chunks;
-  s->pieces = (int32_t)ops_ceil_div(s->slot_chunks, s->piece_chunks);
-  int64_t flight = ops_ceil_div(try_flight ? atoi(try_flight) << 10 : STREAM_FLIGHT, s->piece_chunks * 16),
-          all = s->slots * s->pieces;
-  s->flight = (int32_t)(flight < all ? flight : all);
+  int64_t flight = ops_ceil_div(STREAM_FLIGHT, s->slot_chunks * 16);
+  s->flight = (int32_t)(flight < s->slots ? flight : s->slots);
   l->block = STREAM_THREADS;
   l->grid[0] = (uint32_t)(rows * parts < ctx->sms ? rows * parts : ctx->sms);
   return true;
