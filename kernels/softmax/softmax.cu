@@ -11,6 +11,7 @@
 #include "elementwise.cuh"
 #include "narrow.cuh"
 #include "softmax/softmax_apart.cuh"
+#include "softmax/softmax_beside.cuh"
 #include "softmax/softmax_relay.cuh"
 #include "softmax/softmax_row.cuh"
 #include "softmax/softmax_spread.cuh"
@@ -318,6 +319,12 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     let_successor_start();                                                                                   \
     wait_for_predecessor();                                                                                  \
     softmax_rounds<in, rounds>(&p, KIND_##kind);                                                             \
+  }
+#define BESIDE(in, kind, blocks)                                                                             \
+  KERNEL __launch_bounds__(32 * SOFTMAX_BESIDE_WARPS, blocks) sol_softmax_beside_##kind(SoftmaxParams p) {   \
+    let_successor_start();                                                                                   \
+    wait_for_predecessor();                                                                                  \
+    softmax_beside<in>(&p, KIND_##kind);                                                                     \
   }
 #define LONG(name, in, threads, cluster)                                                                     \
   KERNEL __launch_bounds__(threads) name(SoftmaxParams p) {                                                  \

@@ -6,9 +6,15 @@
 #include "../parts.h"
 
 enum { SOFTMAX_ROUNDS_THREADS = 128 }; // of a block whose rows are in registers, some lanes a row
+enum { SOFTMAX_BESIDE_WARPS = 4, SOFTMAX_BESIDE_BYTES = 4 << 10 }; // of a block whose warps have rows side by side; of a warp's rows at most
 enum { SOFTMAX_SPREAD_THREADS = 512 }; // of a block of a row in shared memory, at most
 enum { SOFTMAX_RELAY_THREADS = 128, SOFTMAX_RELAY_CHUNKS = 2048, SOFTMAX_RELAY_PARTS = 512 }; // of a block; 16-byte chunks of a part, parts of a row at most
 enum { SOFTMAX_APART_THREADS = 512 }; // of a block that has one row, at most
+
+typedef struct BesideShape {
+  int32_t rows, bytes; // of a warp, bytes of shared memory
+  int32_t each;        // words of a lane, at most
+} BesideShape;
 
 typedef struct SoftmaxParams {
   void *y;
@@ -26,7 +32,8 @@ typedef struct SoftmaxParams {
   NarrowShape narrow;
   PartShape parts;
   uint32_t lag; // relay: rows between those that are summed and those that are written
-  int32_t lane_bits; // rounds: 2^lane_bits lanes share a row
+  int32_t lane_bits; // rounds, beside: 2^lane_bits lanes share a row
+  BesideShape beside;
 } SoftmaxParams;
 
 #endif

@@ -12,6 +12,7 @@
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                               "sol_softmax_narrow_" #kind,
 #define ROUNDS(in, kind, rounds, blocks)               "sol_softmax_rounds_" #kind "_" #rounds,
+#define BESIDE(in, kind, blocks)                       "sol_softmax_beside_" #kind,
 #define RELAY(in)                                      "sol_softmax_" #in "_relay",
 #define HELD(in, threads, chunks, rows, blocks)        "sol_softmax_" #in "_held_" #threads "x" #chunks,
 #define HELD_LABELS(in, threads, chunks, rows, blocks) HELD(in, threads, chunks, rows, blocks)
@@ -29,6 +30,7 @@ enum { SPREAD_SHARED = 208 << 10 }; // bytes of a row that a block has at most
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                NARROW_SHARED,
 #define ROUNDS(in, kind, rounds, blocks)                0,
+#define BESIDE(in, kind, blocks)                        SOFTMAX_BESIDE_WARPS *(SOFTMAX_BESIDE_BYTES + 32),
 #define RELAY(in)                                       SOFTMAX_RELAY_CHUNKS * 16,
 #define HELD(in, threads, chunks, rows, blocks)         0,
 #define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
@@ -48,6 +50,7 @@ typedef struct Variant {
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
 #define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
+#define BESIDE(in, kind, blocks)                        {0, 0, 0, 0, 0, false},
 #define RELAY(in)                                       {0, 0, 0, 0, 0, false},
 #define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
 #define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
@@ -61,9 +64,9 @@ static const Variant variants[SOFTMAX_KERNELS] = {
 };
 
 const int64_t softmax_shapes[SOFTMAX_SHAPES][4] = {
-    {1, 1},     {5, 2},      {3, 3},      {70, 7},     {33, 31},   {65, 64},   {66, 128},
-    {34, 250},  {9, 512},    {6, 770},    {5, 1024},   {3, 1023},  {3, 2048},  {2, 3001},
-    {4, 4096},  {2, 5125},   {2, 8191},   {1, 12345},  {2, 16384}, {1, 32768}, {1, 65536},
+    {1, 1},     {5, 2},      {3, 3},      {70, 7},     {33, 31},   {65, 64},   {66, 128},  {34, 250},
+    {37, 75},   {131, 14},   {300, 101},  {9, 512},    {6, 770},   {5, 1024},  {3, 1023},  {3, 2048},
+    {2, 3001},  {4, 4096},   {2, 5125},   {2, 8191},   {1, 12345}, {2, 16384}, {1, 32768}, {1, 65536},
     {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {0, 64},
 };
 
@@ -252,6 +255,36 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
+// Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than 8 words each. A warp has as many
+// rows as fill its shared memory, where there are many, and then begin and end with a chunk; how many they are does not change results. alike: as in pick. False: they are not such.
+static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool alike, OpsLaunch *l) {
+  enum { MOST = 8, BLOCKS = 4 }; // words of a lane; blocks of an SM, at least, before a warp has more rows
+  enum { FEW_LANES = 3, MORE_LANES = 4 }; // powers of two
+  int64_t bytes = p->n * in, words = in == 4 ? p->n : p->n / 2 + 1, bits = 0;
+  bool short_row = narrow_holds(p->n, NARROW_SOFTMAX),
+       whole = bytes % 16 == 0 && elementwise_aligned(p->x, p->x_stride, 16);
+  bool dense = p->x_stride == bytes && (!p->y || p->y_stride == bytes);
+  if (p->n == 0 || !alike || !dense || p->x_kind != p->y_kind) return false;
+  if (whole && (short_row || !p->loss)) return false;
+  if (in == 4 && short_row && !p->loss) return false;
+  while (words > MOST << bits) bits++;
+  if (bits > (in == 4 ? MORE_LANES : FEW_LANES)) return false;
+  int64_t turn = 32 >> bits, unit = turn < 16 / in ? 16 / in : turn, rows = SOFTMAX_BESIDE_BYTES / bytes;
+  int64_t few = (int64_t)p->m / (SOFTMAX_BESIDE_WARPS * BLOCKS * (int64_t)ctx->sms);
+  if (rows > few) rows = few;
+  rows = rows >= unit ? rows / unit * unit : rows >= turn ? rows / turn * turn : turn;
+  p->lane_bits = (int32_t)bits;
+  p->beside = (BesideShape){.rows = (int32_t)rows,
+                            .bytes = (int32_t)((rows * bytes + 30) / 16 * 16),
+                            .each = (int32_t)ops_ceil_div(words, 1 << bits)};
+  l->kernel = in == 4                  ? SOFTMAX_BESIDE_FP32
+              : p->x_kind == KIND_FP16 ? SOFTMAX_BESIDE_FP16
+                                       : SOFTMAX_BESIDE_BF16;
+  l->block = 32 * SOFTMAX_BESIDE_WARPS, l->shared = (uint32_t)(SOFTMAX_BESIDE_WARPS * p->beside.bytes);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, rows * SOFTMAX_BESIDE_WARPS), 1);
+  return true;
+}
+
 // Rows in registers whose x and y are not aligned alike: of the kernels the one that leaves the fewest places empty, and then the one with
 // the fewest threads. False: rows are too long.
 static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
@@ -317,6 +350,10 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   p.x_kind = ops_kind(a->dtype), p.y_kind = ops_kind(out_of(a));
   p.wide = alike;
   OpsLaunch own = {.cluster = 1, .early = true, .params = &p, .bytes = sizeof p};
+  if (beside_plan(ctx, &p, in, alike, &own)) {
+    p.ahead = rows_ahead(a, xs * in, SOFTMAX_BESIDE_WARPS * p.beside.rows);
+    return ops_launch(ctx, def, &own, stream);
+  }
   if (in == out && alike && in_rounds(&p, in) && rounds_plan(&p, in, &own)) {
     p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
     return ops_launch(ctx, def, &own, stream);

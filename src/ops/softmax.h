@@ -9,6 +9,7 @@
 enum {
 #define NARROW(in, kind)                                SOFTMAX_NARROW_##kind,
 #define ROUNDS(in, kind, rounds, blocks)                SOFTMAX_ROUNDS_##kind##_##rounds,
+#define BESIDE(in, kind, blocks)                        SOFTMAX_BESIDE_##kind,
 #define RELAY(in)                                       SOFTMAX_RELAY_##in,
 #define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
 #define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
@@ -25,7 +26,7 @@ extern const char *const softmax_kernels[SOFTMAX_KERNELS];
 extern const uint32_t softmax_shared[SOFTMAX_KERNELS]; // bytes
 
 // Rows for every kernel, aligned and not.
-enum { SOFTMAX_SHAPES = 27 };
+enum { SOFTMAX_SHAPES = 30 };
 extern const int64_t softmax_shapes[SOFTMAX_SHAPES][4];
 
 bool softmax_make(const OpsCase *c, void *args);
