@@ -61,33 +61,46 @@ INLINE void count_vector(const HistogramParams *p, const Vec *v, int kind, uint3
   }
 }
 
-// A block's range of x: `count` vectors.
-INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
-                          uint32_t *mine, int parts, int copies) {
-  int64_t left = count - threadIdx.x;
-  for (x += threadIdx.x; left > (HISTOGRAM_VECTORS - 1) * threads; left -= HISTOGRAM_VECTORS * threads) {
-    Vec v[HISTOGRAM_VECTORS];
+INLINE void take_vectors(const uint4 *x, int threads, Vec *v) {
 #pragma unroll
-    for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k].v = x[k * threads];
-    x += HISTOGRAM_VECTORS * threads;
+  for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k].v = x[k * threads];
+}
+
+// A block's range of x: `count` vectors. ahead: a thread loads its next vectors before it counts these. Where one block has an SM, its warps
+// would otherwise all load at the same time, and then all count.
+INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
+                          uint32_t *mine, int parts, int copies, int ahead) {
+  int64_t left = count - threadIdx.x;
+  const int64_t step = HISTOGRAM_VECTORS * threads;
+  Vec v[HISTOGRAM_VECTORS], next[HISTOGRAM_VECTORS];
+  x += threadIdx.x;
+  if (ahead && left > step - threads) take_vectors(x, threads, next);
+  for (; left > step - threads; left -= step) {
+    if (ahead) {
+#pragma unroll
+      for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k] = next[k];
+    } else {
+      take_vectors(x, threads, v);
+    }
+    x += step;
+    if (ahead && left - step > step - threads) take_vectors(x, threads, next);
 #pragma unroll
     for (int k = 0; k < HISTOGRAM_VECTORS; k++) count_vector(p, &v[k], kind, first, mine, parts, copies);
   }
   for (; left > 0; left -= threads, x += threads) {
-    Vec v;
-    v.v = *x;
-    count_vector(p, &v, kind, first, mine, parts, copies);
+    v[0].v = *x;
+    count_vector(p, &v[0], kind, first, mine, parts, copies);
   }
 }
 
 INLINE void count_kind(const HistogramParams *p, const uint4 *x, int64_t count, int size, int threads, uint32_t first, uint32_t *mine,
-                       int parts, int copies) {
+                       int parts, int copies, int ahead) {
   if (size == 4) {
-    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, parts, copies);
-    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, parts, copies);
+    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, parts, copies, ahead);
+    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, parts, copies, ahead);
   } else {
-    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, parts, copies);
-    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, parts, copies);
+    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, parts, copies, ahead);
+    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, parts, copies, ahead);
   }
 }
 
@@ -145,8 +158,8 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int alone
   __syncthreads();
   int64_t from = group * p->share, count = p->vectors - from < p->share ? p->vectors - from : p->share;
   x += from;
-  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies);
-  else count_kind(p, x, count, size, threads, first, mine, 0, copies);
+  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies, alone);
+  else count_kind(p, x, count, size, threads, first, mine, 0, copies, alone);
   if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
   // Blocks end together: with many bins each begins elsewhere, or all would add to the same few sectors at once.
