@@ -199,19 +199,29 @@ static int64_t columns_of(const SolQuantize *a) { // of a piece
   return QUANTIZE_PIECE / ops_size(a->dtype);
 }
 
-// Rows of a few columns that are one group each: it costs less to pick them out of shared memory than to give each a
-// lane of its own, unless rows are whole pieces.
+// Short dense rows through shared memory, unless they are whole pieces: those that are one group, or have groups.
 static bool is_narrow(const SolQuantize *a, bool shifted) {
   const Format *f = format_of(a);
   bool dense = (!a->x_stride || a->x_stride == a->n) && (!a->y_stride || a->y_stride == a->n);
-  return dense && !is_packed(a) && a->n <= (shifted ? NARROW_BYTES : columns_of(a)) &&
-         (!f->group || a->n <= f->group);
+  int64_t most = f->group ? QUANTIZE_NARROW_BYTES / ops_size(a->dtype) : QUANTIZE_NARROW;
+  return dense && !is_packed(a) && a->n <= (shifted ? most : columns_of(a));
 }
 
+// Few lanes where a row is one group, for what is done once in it; many where rows have several, or lanes would meet in a bank.
 static int plan_narrow(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  int64_t group = format_of(a)->group, each = p->groups > 1 ? 8 : 32, n = p->groups > 1 ? group : a->n;
   NarrowTensor t[NARROW_TENSORS] = {
       [NARROW_X] = {p->x, p->x_stride, ops_size(a->dtype)}, [NARROW_Y] = {p->y, p->y_stride, 1}};
-  narrow_bytes(ctx, t, p->m, a->n, &p->narrow, l);
+  NarrowShape *s = &p->narrow;
+  s->n = (int32_t)a->n;
+  while (n > each << s->lane_bits) s->lane_bits++;
+  p->small = elementwise_divider32((uint32_t)p->groups);
+  int64_t turn = NARROW_THREADS >> s->lane_bits, few = ops_ceil_div(a->m, 4 * (int64_t)ctx->sms);
+  int64_t rows = NARROW_SPAN / p->x_stride, least = ops_ceil_div(turn, p->groups); // one turn of all threads
+  rows = rows < least ? least : cpu_min(rows, few > least ? few : least);
+  s->rows = (int32_t)rows;
+  l->block = NARROW_THREADS, l->cluster = 1, l->shared = narrow_places(t, s);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, rows), 1);
   return KERNEL_NARROW;
 }
 
