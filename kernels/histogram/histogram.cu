@@ -142,9 +142,33 @@ INLINE void count_ends(const HistogramParams *p, int size, uint32_t first, uint3
   count_one(p, bin, first, mine, copies);
 }
 
+INLINE void fence_bulk(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// Adds a block's counts, one a bin, to the result by asynchronous copies, in pieces. Each block begins elsewhere, or all would add to the same
+// sectors at once. counters: of these bins, without those after them.
+INLINE void add_bulk(const HistogramParams *p, uint32_t *bins, uint32_t counters, uint32_t *counts, uint32_t turn) {
+#if __CUDA_ARCH__ >= 900
+  const uint32_t piece = HISTOGRAM_PIECE, whole = counters & ~3u, pieces = (whole + piece - 1) / piece;
+  if (threadIdx.x < counters - whole) atomicAdd(&counts[whole + threadIdx.x], bins[whole + threadIdx.x]);
+  if (threadIdx.x >= 32) return;
+  for (uint32_t i = threadIdx.x; i < pieces; i += 32) {
+    uint32_t at = (i + turn) % pieces * piece;
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(counts + at)),
+                 "r"((uint32_t)__cvta_generic_to_shared(bins + at)), "r"(min(whole - at, piece) * 4)
+                 : "memory");
+  }
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#endif
+}
+
 // No copies: counted in the result itself.
 INLINE void histogram(const HistogramParams *p, int size, int threads, int alone, int most_copies) {
-  extern __shared__ uint32_t bins[];
+  extern __shared__ __align__(16) uint32_t bins[];
   const int copies = most_copies > 1 ? p->copies : most_copies; // a power of two
   uint32_t *mine = bins + (copies ? threadIdx.x & (copies - 1) : 0);
   uint32_t first = blockIdx.x % p->parts * p->range, group = blockIdx.x / p->parts;
@@ -162,6 +186,14 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int alone
   else count_kind(p, x, count, size, threads, first, mine, 0, copies, alone);
   if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
+  if (alone && p->bulk) {
+    uint32_t counters = min(p->range, (uint32_t)p->bins - first);
+    if (threadIdx.x == 0 && first + counters == p->bins) bins[counters - 1] += bins[counters]; // what rounds up to `bins`
+    fence_bulk();
+    __syncthreads();
+    add_bulk(p, bins, counters, p->counts + first, group);
+    return;
+  }
   // Blocks end together: with many bins each begins elsewhere, or all would add to the same few sectors at once.
   uint32_t counters = min(p->range, (uint32_t)p->bins - first) + 1, turn = alone ? group * 32 % counters & ~31u : 0;
   for (uint32_t i = threadIdx.x; i < counters; i += threads) {

@@ -162,19 +162,20 @@ static bool is_streamed(const EmbeddingRows *r) {
   return table_bytes(r) <= MUCH && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
 }
 
+enum { EMBEDDING_KEPT = 16 << 20 };
 // A table beyond L2, each of whose rows is taken more than once: strips of its columns, as wide as stay in L2 while all ids are served, one after
 // another. They are read from DRAM once each, and y's rows are cut on lines of 128 bytes at best.
 static bool is_stripped(const EmbeddingRows *r) {
-  enum { L2 = 48 << 20, LEAST = 1024 };
-  double table = (double)r->rows * (double)(r->n * ops_size(r->dtype));
-  if (getenv("SOL_TRY_TABLES") && atoi(getenv("SOL_TRY_TABLES")) == 6) return r->n * ops_size(r->dtype) > 256;
-  return table > L2 && r->m >= r->rows && (double)r->n * ops_size(r->dtype) * (24 << 20) >= LEAST * table;
+  enum { L2 = 24 << 20, LEAST = 256 };
+  double row = (double)r->n * ops_size(r->dtype), table = (double)r->rows * row;
+  if (getenv("SOL_TRY_TABLES") && atoi(getenv("SOL_TRY_TABLES")) == 6) return row > 256;
+  return table > L2 && r->m >= r->rows && row * EMBEDDING_KEPT >= LEAST * table;
 }
 static void set_strip(const EmbeddingRows *r, EmbeddingParams *p) {
-  enum { KEPT = 24 << 20, LINE = 128 };
+  enum { LINE = 128 };
   double table = (double)r->rows * (double)p->n;
   const char *t = getenv("SOL_TRY_TABLES"); int try = t ? atoi(t) : 1;
-  double kept = try == 3 ? 16 << 20 : try == 4 ? 32 << 20 : KEPT;
+  double kept = try == 2 ? 12 << 20 : try == 3 ? 8 << 20 : try == 4 ? 5 << 20 : EMBEDDING_KEPT;
   if (!is_stripped(r) || !try) return;
   if (try == 6) kept = table / 3;
   int64_t strips = (int64_t)(table / kept) + 1;
@@ -357,7 +358,6 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   if ((p.turns || p.staged || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
       (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.strip);
-  if (getenv("SOL_TRY_TABLES") && atoi(getenv("SOL_TRY_TABLES")) == 2 && p.strip < p.n) p.ahead = 0;
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
   return ops_launch(ctx, def, &l, stream);
 }

