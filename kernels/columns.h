@@ -11,12 +11,11 @@ typedef struct ColumnsParams {
   Spread spread;
   int64_t n, y_stride, x_stride; // elements
   int32_t x_kind, y_kind, vector_kind, flat;
-  int32_t apart_bits; // from row to row of a thread, of which it has two
   int32_t pieces; // the vector is loaded by pieces of four elements: it has some
   float scale;
 } ColumnsParams;
 
-enum { COLUMNS_EACH = 4 }; // large odd rows: chunks of a thread
+enum { COLUMNS_EACH = 4, COLUMNS_APART = 8 }; // large odd rows: chunks of a thread; any: from row to row of a thread
 
 // For the lean kernels: rows of whole chunks, or dense odd rows, all on 16-byte boundaries and fewer than 2^31 elements
 // or chunks. x and y are of the same type, or one of them is fp32; the vector is of x's type or fp32.

@@ -156,13 +156,6 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
   return ops_launch(ctx, def, &l, stream);
 }
 
-// Rows so far apart, as a power of two, start at the same byte of 16, on both sides.
-static int alike_rows(const Columns *a, int64_t xs, int64_t ys) {
-  int bits = 0;
-  while ((xs * ops_size(a->dtype) | ys * ops_size(out_of(a))) << bits & 15) bits++;
-  return bits;
-}
-
 SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, SolStream stream) {
   int64_t ys = ops_stride(a->y_stride, a->n), xs = ops_stride(a->x_stride, a->n);
   int lean = lean_kernel(ctx, a, xs, ys);
@@ -171,9 +164,8 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride);
   bool wide_in = a->dtype == SOL_FP32, wide_out = out_of(a) == SOL_FP32;
   int per = elementwise_chunk(a->dtype, out_of(a));
-  int apart = alike_rows(a, xs, ys);
-  if (getenv("SOL_TRY_TABLES") && !atoi(getenv("SOL_TRY_TABLES"))) apart = 3;
-  int64_t rows = flat ? a->m : ops_ceil_div(a->m, (int64_t)2 << apart) << apart; // those that have threads of their own
+  // Of 2 * COLUMNS_APART rows the first half have threads of their own.
+  int64_t rows = flat ? a->m : ops_ceil_div(a->m, 2 * COLUMNS_APART) * COLUMNS_APART;
   ColumnsParams p = {
       .y = a->y,
       .x = a->x,
@@ -186,7 +178,6 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
       .y_kind = ops_kind(out_of(a)),
       .vector_kind = ops_kind(weight_of(a)),
       .flat = flat,
-      .apart_bits = apart,
       .pieces = a->n >= 16 && a->n <= ELEMENTWISE_SMALL - 8,
       .scale = a->scale};
   p.spread.last = flat ? 0 : a->m - 1;
