@@ -3,7 +3,7 @@
 
 #define STRIP(body)               { const EmbeddingParams strip = embedding_strip(p); body; }
 #define BODY_WIDE(chunks)        STRIP(embedding_wide(&strip, chunks))
-#define BODY_SHIFT(size, chunks) STRIP(embedding_shift(&strip, size, chunks))
+#define BODY_SHIFT(size, chunks) embedding_shift(&p, size, chunks)
 #define BODY_FLAT(unit, each)    embedding_flat(&p, unit, each)
 #define BODY_SHORT(size, each)   embedding_short(&p, size, each)
 #define BODY_STAGED(size)        embedding_staged(&p, size)

@@ -66,8 +66,8 @@ INLINE void take_vectors(const uint4 *x, int threads, Vec *v) {
   for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k].v = x[k * threads];
 }
 
-// A block's range of x: `count` vectors. ahead: a thread loads its next vectors before it counts these. Where one block has an SM, its warps
-// would otherwise all load at the same time, and then all count.
+// A block's range of x: `count` vectors. ahead: a thread loads its next vectors before it counts these. Where one block has an SM, its
+// warps would otherwise all load at the same time, and then all count.
 INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
                           uint32_t *mine, int parts, int copies, int ahead) {
   int64_t left = count - threadIdx.x;
@@ -182,8 +182,8 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int alone
   __syncthreads();
   int64_t from = group * p->share, count = p->vectors - from < p->share ? p->vectors - from : p->share;
   x += from;
-  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies, alone);
-  else count_kind(p, x, count, size, threads, first, mine, 0, copies, alone);
+  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies, alone && size == 4);
+  else count_kind(p, x, count, size, threads, first, mine, 0, copies, alone && size == 4);
   if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
   if (alone && p->bulk) {

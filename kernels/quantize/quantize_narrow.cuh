@@ -1,12 +1,12 @@
-// Short rows, dense: spans of many of them go through shared memory (narrow.cuh), where some lanes share a group of columns. Its largest magnitude
+// Short rows, dense: spans of many of them go through shared memory (narrow.cuh), where some lanes share a row, which is one group. Its largest magnitude
 // comes from x's words as they lie there; then results are made four at a time, an aligned word of y. What shares such a word with another row is
 // done singly.
 #ifndef SOL_KERNELS_QUANTIZE_NARROW_CUH
 #define SOL_KERNELS_QUANTIZE_NARROW_CUH
 
-// A group in shared memory, from byte x there on, whose results go to byte y.
+// A row in shared memory, from byte x there on, whose results go to byte y.
 typedef struct QuantizeNarrow {
-  int x, y, n; // n: columns; 0: no group
+  int x, y, n; // n: columns; 0: no row
   int lane, lanes;
 } QuantizeNarrow;
 
@@ -64,21 +64,19 @@ INLINE void narrow_write(const QuantizeNarrow &r, int in, int kind, int how, flo
 }
 
 INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how) {
-  const int group = how == QUANTIZE_MXFP8 ? 32 : 128, bits = p.narrow.lane_bits, lanes = 1 << bits;
-  int rows = narrow_rows(&p.narrow, p.m), groups = rows * (int)p.groups, n = (int)p.n;
+  int rows = narrow_rows(&p.narrow, p.m), bits = p.narrow.lane_bits, lanes = 1 << bits;
   NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);
   NarrowTile y = narrow_tile(&p.narrow, NARROW_Y, p.y, p.y_stride, 1, rows);
-  uint64_t start = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows * (uint64_t)p.groups;
+  uint64_t start = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows;
   begin_kernel();
   narrow_fetch(x, in);
   narrow_arrived();
-  for (int first = 0; first < groups; first += NARROW_THREADS >> bits) {
-    int g = first + (int)(threadIdx.x >> bits), row = (int)divide32(g, p.small), column = (g - row * (int)p.groups) * group;
-    QuantizeNarrow r = {x.place + row * x.pitch + column * in, y.place + row * y.pitch + column, g < groups ? min(n - column, group) : 0,
-                        (int)threadIdx.x & (lanes - 1), lanes};
+  for (int first = 0; first < rows; first += NARROW_THREADS >> bits) {
+    int row = first + (int)(threadIdx.x >> bits);
+    QuantizeNarrow r = {x.place + row * x.pitch, y.place + row * y.pitch, row < rows ? (int)p.n : 0, (int)threadIdx.x & (lanes - 1), lanes};
     uint32_t top = narrow_top(r, in, kind);
     for (int o = lanes / 2; o; o /= 2) top = max(top, __shfl_xor_sync(~0u, top, o));
-    float times = scale_group(p, how, __uint_as_float(top), start + g, r.n && r.lane == 0);
+    float times = scale_group(p, how, __uint_as_float(top), start + row, r.n && r.lane == 0);
     narrow_write(r, in, kind, how, times);
   }
   __syncthreads();

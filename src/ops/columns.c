@@ -1,5 +1,4 @@
 #include "ops/columns.h"
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "kernels/columns.h"
@@ -110,7 +109,6 @@ static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int6
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride), odd = a->n % per != 0;
   int64_t most = odd ? ELEMENTWISE_SMALL - per : ELEMENTWISE_SMALL;
   bool dense = odd && flat && is_large(ctx, a, per);
-  if (getenv("SOL_TRY_TABLES") && atoi(getenv("SOL_TRY_TABLES")) == 0 && in == out && a->dtype != out_of(a) && !(odd && dense)) return -1;
   bool other = in == out && a->dtype != out_of(a); // fp16 to bf16, and back
   if ((other && odd && !dense) || a->n > most || (odd ? a->n : a->n / per) > most / a->m)
     return -1;

@@ -1,5 +1,4 @@
 // y[i] = table[ids[i]]
-#include <stdlib.h>
 #include "ops/embedding.h"
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
@@ -162,25 +161,16 @@ static bool is_streamed(const EmbeddingRows *r) {
   return table_bytes(r) <= MUCH && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
 }
 
-enum { EMBEDDING_KEPT = 16 << 20 };
-// A table beyond L2, each of whose rows is taken more than once: strips of its columns, as wide as stay in L2 while all ids are served, one after
-// another. They are read from DRAM once each, and y's rows are cut on lines of 128 bytes at best.
-static bool is_stripped(const EmbeddingRows *r) {
-  enum { L2 = 24 << 20, LEAST = 256 };
-  double row = (double)r->n * ops_size(r->dtype), table = (double)r->rows * row;
-  if (getenv("SOL_TRY_TABLES") && atoi(getenv("SOL_TRY_TABLES")) == 6) return row > 256;
-  return table > L2 && r->m >= r->rows && row * EMBEDDING_KEPT >= LEAST * table;
-}
-static void set_strip(const EmbeddingRows *r, EmbeddingParams *p) {
-  enum { LINE = 128 };
-  double table = (double)r->rows * (double)p->n;
-  const char *t = getenv("SOL_TRY_TABLES"); int try = t ? atoi(t) : 1;
-  double kept = try == 2 ? 12 << 20 : try == 3 ? 8 << 20 : try == 4 ? 5 << 20 : EMBEDDING_KEPT;
-  if (!is_stripped(r) || !try) return;
-  if (try == 6) kept = table / 3;
-  int64_t strips = (int64_t)(table / kept) + 1;
-  p->strip = ops_ceil_div(p->n, strips * LINE) * LINE;
-  p->stream = 1;
+// A table beyond L2, of which each row is taken more than once: in strips of its columns, of which one after another stays in L2 while all ids are
+// served. (Of 16 MB or 5 MB they are slower than of 8.)
+static int64_t strip_of(const EmbeddingRows *r) {
+  enum { L2 = 24 << 20, KEPT = 8 << 20, LINE = 128, LEAST = 2 * LINE }; // bytes
+  int64_t bytes = r->n * ops_size(r->dtype);
+  double table = (double)r->rows * (double)bytes;
+  int64_t strips = (int64_t)(table / KEPT) + 1;
+  if (table <= L2 || r->m < r->rows || bytes / strips < LEAST / 2) return bytes;
+  int64_t strip = ops_ceil_div(bytes, strips * LINE) * LINE;
+  return strip < LEAST ? LEAST : strip;
 }
 
 // Long rows by whole lines of y, `lines` a warp. They may start near the end of a line.
@@ -203,8 +193,7 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
 // is far from L1, whole vectors are staged.
 static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
   enum { NEAR = 8 << 20 }; // bytes of a table
-  bool flow = getenv("SOL_TRY_TABLES") && atoi(getenv("SOL_TRY_TABLES")) == 5;
-  if (unit == 1 || (unit == 2 && r->rows * p->n > NEAR && !flow)) {
+  if (unit == 1 || (unit == 2 && r->rows * p->n > NEAR)) {
     set_staged(ctx, r, unit, p);
     return unit == 2 ? EMBEDDING_sol_embedding_staged_2 : EMBEDDING_sol_embedding_staged_1;
   }
@@ -239,7 +228,7 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
-  set_strip(r, p);
+  if (unit >= 4 && (unit == 16 || p->n >= LONG)) p->strip = strip_of(r), p->stream |= p->strip < p->n;
   if (words && p->n >= LONG && !(unit == 2 && r->rows * p->n <= FEW)) {
     bool twice = unit >= 4 && is_near(r);
     int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;

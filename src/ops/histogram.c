@@ -1,6 +1,5 @@
 // counts[bin of x] += 1
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "kernels/histogram/histogram.h"
@@ -201,7 +200,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   p.range = (uint32_t)((a->bins + p.parts - 1) / p.parts);
   p.bulk = ctx->cc >= 90 && v->alone && p.copies == 1 && (uintptr_t)a->counts % 16 == 0;
   if (p.bulk && p.parts > 1) p.range = (p.range + 3) & ~3u; // each part starts on 16 bytes
-  if (getenv("SOL_TRY_TABLES") && !atoi(getenv("SOL_TRY_TABLES"))) p.bulk = 0;
   p.last = (float)(a->bins - 1), p.none = (float)(p.parts * p.range + 1);
   OpsLaunch l = {.kernel = kernel, .block = v->threads, .params = &p, .bytes = sizeof p};
   l.shared = (p.range + 2) * 4 * (uint32_t)p.copies;

@@ -1,5 +1,4 @@
 // y = x / scale in int8, fp8 or fp4, with scales of groups of columns
-#include <stdlib.h>
 #include <math.h>
 
 #include "base/error.h"
@@ -200,29 +199,27 @@ static int64_t columns_of(const SolQuantize *a) { // of a piece
   return QUANTIZE_PIECE / ops_size(a->dtype);
 }
 
-// Short dense rows through shared memory, unless they are whole pieces: those that are one group, or have groups.
+// Rows of a few columns that are one group each: through shared memory, unless they are whole pieces.
 static bool is_narrow(const SolQuantize *a, bool shifted) {
   const Format *f = format_of(a);
   bool dense = (!a->x_stride || a->x_stride == a->n) && (!a->y_stride || a->y_stride == a->n);
-  int64_t most = f->group ? QUANTIZE_NARROW_BYTES / ops_size(a->dtype) : QUANTIZE_NARROW;
-  return dense && !is_packed(a) && a->n <= (shifted ? most : columns_of(a));
+  return dense && !is_packed(a) && a->n <= (shifted ? QUANTIZE_NARROW : columns_of(a)) &&
+         (!f->group || a->n <= f->group);
 }
 
-// Few lanes where a row is one group, for what is done once in it; many where rows have several, or lanes would meet in a bank.
+// Lanes of a row by its columns alone. A block has whole turns of its threads, and a sixteenth of what an SM's shared memory holds.
 static int plan_narrow(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
-  int64_t group = format_of(a)->group, each = p->groups > 1 ? 8 : 32, n = p->groups > 1 ? group : a->n;
+  enum { EACH = 32 }; // columns of a lane
   NarrowTensor t[NARROW_TENSORS] = {
       [NARROW_X] = {p->x, p->x_stride, ops_size(a->dtype)}, [NARROW_Y] = {p->y, p->y_stride, 1}};
   NarrowShape *s = &p->narrow;
   s->n = (int32_t)a->n;
-  while (n > each << s->lane_bits) s->lane_bits++;
-  p->small = elementwise_divider32((uint32_t)p->groups);
-  // Whole turns of all threads, so many that a sixteenth of an SM's shared memory is in use.
-  int64_t turn = ops_ceil_div(NARROW_THREADS >> s->lane_bits, p->groups), few = ops_ceil_div(a->m, 4 * (int64_t)ctx->sms);
-  int64_t turns = cpu_min(few, (NARROW_SPAN >> (getenv("SOL_TRY_TABLES") && atoi(getenv("SOL_TRY_TABLES")) == 7)) / p->x_stride + turn / 2) / turn, rows = turn * (turns > 1 ? turns : 1);
-  s->rows = (int32_t)rows;
+  while (a->n > (int64_t)EACH << s->lane_bits) s->lane_bits++;
+  int64_t turn = NARROW_THREADS >> s->lane_bits, few = ops_ceil_div(a->m, 4 * (int64_t)ctx->sms);
+  int64_t turns = cpu_min(few, NARROW_SPAN / p->x_stride + turn / 2) / turn;
+  s->rows = (int32_t)(turn * (turns > 1 ? turns : 1));
   l->block = NARROW_THREADS, l->cluster = 1, l->shared = narrow_places(t, s);
-  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, rows), 1);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, s->rows), 1);
   return KERNEL_NARROW;
 }
 
@@ -354,7 +351,7 @@ static void cost_more(const void *args, SolCost *out) {
 
 // Rows of each kernel: a few columns, lanes of a warp, blocks, a cluster, blocks all over the GPU.
 static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 15},     {33, 32},  {300, 6},
-                                    {7, 128},   {9, 333},   {3, 1024},   {2, 4098}, {2, 9001},
+                                    {7, 128},   {9, 333},   {70, 37},   {40, 135},  {3, 1024},   {2, 4098}, {2, 9001},
                                     {1, 32768}, {1, 70002}, {1, 600002}, {0, 64},   {3, 0}};
 
 const OpsDef ops_quantize = {
