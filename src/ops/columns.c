@@ -110,8 +110,7 @@ static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int6
   int64_t most = odd ? ELEMENTWISE_SMALL - per : ELEMENTWISE_SMALL;
   bool dense = odd && flat && is_large(ctx, a, per);
   bool other = in == out && a->dtype != out_of(a); // fp16 to bf16, and back
-  if ((other && odd && !dense) || a->n > most || (odd ? a->n : a->n / per) > most / a->m)
-    return -1;
+  if ((other && odd && !dense) || a->n > most || (odd ? a->n : a->n / per) > most / a->m) return -1;
   if (!elementwise_aligned(a->x, flat ? 0 : xs * in, per * in)) return -1;
   if (!elementwise_aligned(a->y, flat ? 0 : ys * out, per * out)) return -1;
   int whole = per * weight > 16 ? 16 : per * weight, part = 4 * weight;

@@ -350,8 +350,8 @@ static void cost_more(const void *args, SolCost *out) {
 }
 
 // Rows of each kernel: a few columns, lanes of a warp, blocks, a cluster, blocks all over the GPU.
-static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 15},     {33, 32},  {300, 6},
-                                    {7, 128},   {9, 333},   {70, 37},   {40, 135},  {3, 1024},   {2, 4098}, {2, 9001},
+static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 15},     {33, 32},  {300, 6},  {7, 128},
+                                    {9, 333},   {70, 37},   {40, 135},   {3, 1024}, {2, 4098}, {2, 9001},
                                     {1, 32768}, {1, 70002}, {1, 600002}, {0, 64},   {3, 0}};
 
 const OpsDef ops_quantize = {
