@@ -5,13 +5,13 @@
 
 #include "narrow.cuh"
 
-enum { FEW_MOST = 16 }; // elements of a row
+enum { FEW_MOST = 16, FEW_WIDE = 32 }; // elements of a row; where little else is in registers
 
 // Elements of 2 bytes come and go by words of shared memory, wherever the row starts; a half that shares its word with another row's is accessed singly.
 INLINE void few_words(int at, bool even, int pairs, uint32_t *pair) {
   int odd = (at & 2) * 8; // bits by which pairs are beyond words
   const char *base = narrow_memory + (at & -4);
-  uint32_t word[FEW_MOST / 2 + 1];
+  uint32_t word[FEW_WIDE / 2 + 1];
 #pragma unroll
   for (int j = 0; j <= pairs; j++) {
     word[j] = 0;
@@ -37,7 +37,7 @@ INLINE void few_put(int at, bool even, int pairs, const uint32_t *pair) {
 }
 
 INLINE void few_load(int kind, int at, bool even, int pairs, float *f) {
-  uint32_t pair[FEW_MOST / 2];
+  uint32_t pair[FEW_WIDE / 2];
   if (kind != KIND_FP32) few_words(at, even, pairs, pair);
 #pragma unroll
   for (int k = 0; k < pairs; k++) {
@@ -54,7 +54,7 @@ INLINE void few_load(int kind, int at, bool even, int pairs, float *f) {
 
 INLINE void few_store(int at, bool even, int pairs, int kind, const float *f) {
   if (kind == KIND_FP16 || kind == KIND_BF16) {
-    uint32_t pair[FEW_MOST / 2];
+    uint32_t pair[FEW_WIDE / 2];
 #pragma unroll
     for (int k = 0; k < pairs; k++) pair[k] = narrow2(f[2 * k], f[2 * k + 1], kind);
     few_put(at, even, pairs, pair);
@@ -85,6 +85,18 @@ INLINE void few_store_fp8(int at, bool even, int pairs, const float *f) {
   case 6: body(6); break;                                                                                              \
   case 7: body(7); break;                                                                                              \
   default: body(8);                                                                                                    \
+  }
+// The same of more than FEW_MOST, up to FEW_WIDE.
+#define FEW_PAIRS_WIDE(n, body)                                                                                        \
+  switch (((n) + 1) / 2) {                                                                                             \
+  case 9: body(9); break;                                                                                              \
+  case 10: body(10); break;                                                                                            \
+  case 11: body(11); break;                                                                                            \
+  case 12: body(12); break;                                                                                            \
+  case 13: body(13); break;                                                                                            \
+  case 14: body(14); break;                                                                                            \
+  case 15: body(15); break;                                                                                            \
+  default: body(16);                                                                                                   \
   }
 
 #endif

@@ -162,24 +162,6 @@ INLINE void narrow_take(const char *row, NarrowPlace a, int kind, float rest, fl
   for (int k = 0; k < NARROW_EACH; k++) f[k] = narrow_has(a, k) ? load_one(row, a.lane + k * a.lanes, kind) : rest;
 }
 
-// The same, up to `most` columns of a thread, a multiple of 4; 0 where it has none. The kind is known at run time: one branch for all.
-INLINE void narrow_take_alike(const char *row, NarrowPlace a, int most, int kind, float *f) {
-  uint32_t h[NARROW_MOST];
-#pragma unroll
-  for (int k = 0; k < most; k++) {
-    if (k >= 4 && k / 4 * 4 >= a.each) h[k] = 0; // the same for all threads: four are skipped at once
-    else if (kind == KIND_FP32) h[k] = narrow_has(a, k) ? ((const uint32_t *)row)[a.lane + k * a.lanes] : 0;
-    else h[k] = narrow_has(a, k) ? ((const uint16_t *)row)[a.lane + k * a.lanes] : 0;
-  }
-  if (kind == KIND_FP16) {
-#pragma unroll
-    for (int k = 0; k < most; k++) f[k] = __half2float(__ushort_as_half((uint16_t)h[k]));
-  } else {
-#pragma unroll
-    for (int k = 0; k < most; k++) f[k] = __uint_as_float(kind == KIND_FP32 ? h[k] : h[k] << 16);
-  }
-}
-
 // The same of a vector (weights, biases), or `none` where there is none.
 INLINE void narrow_vector(const void *v, NarrowPlace a, int kind, float none, float *f) {
 #pragma unroll
@@ -203,17 +185,6 @@ INLINE void narrow_give(char *row, NarrowPlace a, int usual, int kind, const flo
   else if (kind == KIND_FP32) narrow_put(row, a, KIND_FP32, f);
   else if (kind == KIND_FP16) narrow_put(row, a, KIND_FP16, f);
   else narrow_put(row, a, KIND_BF16, f);
-}
-
-// The same of bytes, four to a word.
-INLINE void narrow_give_bytes(char *row, NarrowPlace a, int most, const uint32_t *w) {
-#pragma unroll
-  for (int k = 0; k < most; k += 4) {
-    if (k >= a.each) break;
-#pragma unroll
-    for (int j = k; j < k + 4; j++)
-      if (narrow_has(a, j)) row[a.lane + j * a.lanes] = (char)(w[k / 4] >> j % 4 * 8);
-  }
 }
 
 // body(copy), whose constants are literals, so that addresses and comparisons are constants. most: the most lane_bits there

@@ -7,8 +7,6 @@
 // The most columns of a thread; threads of a block; the most lanes that share a row, as powers of two: of
 // norms, and of softmax, whose kernels for longer rows are faster.
 enum { NARROW_EACH = 8, NARROW_THREADS = 128, NARROW_NORM = 5, NARROW_SOFTMAX = 3 };
-// Where rows become bytes: the most columns of a thread, and of a row.
-enum { NARROW_MOST = 16, NARROW_BYTES = 64 };
 
 // Tensors of a kernel, and where in shared memory the rows that a block has of them are.
 enum { NARROW_X, NARROW_RESIDUAL, NARROW_Y, NARROW_SECOND, NARROW_TENSORS };

@@ -373,3 +373,40 @@ TEST(bad_arguments) {
 }
 
 CHECK_MAIN
+
+// A table beyond L2 is served strip by strip of its columns: every byte of every row is copied, wherever strips meet, and nothing beside.
+static void strips(SolBackend backend, int64_t row, SolDtype dtype, int64_t size) {
+  enum { ROWS = 21, IDS = 22 };
+  SolContext *ctx = open_backend(backend);
+  if (!ctx) return;
+  int64_t bytes = row * size;
+  char *table = malloc((size_t)(ROWS * bytes)), *y = malloc((size_t)(IDS * bytes + 16));
+  int32_t ids[IDS];
+  uint64_t random = 88172645463325252u;
+  for (int64_t i = 0; i < ROWS * bytes / 4; i++) {
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    memcpy(table + 4 * i, &random, 4);
+  }
+  for (int i = 0; i < IDS; i++) ids[i] = i * 8 % ROWS;
+  ids[5] = ROWS; // there is no such row
+  memset(y, 85, (size_t)(IDS * bytes + 16));
+  SolGather a = {.m = IDS, .n = row, .rows = ROWS, .dtype = dtype};
+  void *to = upload(ctx, y, (size_t)(IDS * bytes + 16));
+  a.y = to, a.x = upload(ctx, table, (size_t)(ROWS * bytes)), a.ids = upload(ctx, ids, sizeof ids);
+  CHECK_INT(sol_gather(ctx, &a, NULL), SOL_OK);
+  download(ctx, y, to, (size_t)(IDS * bytes + 16));
+  int wrong = 0;
+  for (int i = 0; i < IDS; i++)
+    if (i != 5) wrong += memcmp(y + i * bytes, table + ids[i] * bytes, (size_t)bytes) != 0;
+  for (int64_t i = 0; i < bytes; i++) wrong += y[5 * bytes + i] != 0;
+  for (int i = 0; i < 16; i++) wrong += y[IDS * bytes + i] != 85;
+  CHECK_INT(wrong, 0);
+  release(ctx, a.x), release(ctx, a.ids);
+  free(table), free(y);
+  sol_context_destroy(ctx);
+}
+static void strips_of_columns(SolBackend backend) {
+  strips(backend, 600008, SOL_FP16, 2);
+  strips(backend, 300007, SOL_FP32, 4);
+}
+ON_EACH_BACKEND(strips_of_columns)

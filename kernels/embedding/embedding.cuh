@@ -63,6 +63,16 @@ INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int uni
   return 1;
 }
 
+// What the blocks of this z have: a strip of columns. They start after those of the z before, so that of a table beyond L2 the strip stays there
+// while all ids are served.
+INLINE EmbeddingParams embedding_strip(const EmbeddingParams &all) {
+  EmbeddingParams p = all;
+  int64_t begin = blockIdx.z * all.strip;
+  p.x = (const char *)all.x + begin, p.y = (char *)all.y + begin;
+  p.n = min(all.n - begin, all.strip);
+  return p;
+}
+
 // Prefetches into L2 a row that another block will load soon: each block as much of it as it has of its row, `pieces` of
 // `unit` bytes a thread.
 INLINE void embedding_fetch(const EmbeddingParams *p, const EmbeddingPlace *at, int unit, int pieces) {

@@ -23,7 +23,8 @@ typedef struct EmbeddingParams {
   int64_t rows;            // of x
   int64_t y_stride, x_stride; // bytes
   const char *x_end;          // where x is dense: its end. NULL: there may be gaps between rows
-  uint64_t per_row;           // threads on a row
+  int64_t strip;              // WIDE, WORDS: bytes of a row for the blocks of one z, the last of which have less
+  uint64_t per_row;           // threads on a row, or on a strip of it
   uint64_t ahead;             // the row this many further on is prefetched into L2; 0: none
   uint32_t multiply, shift;   // index / per_row is ((index * multiply >> 32) + index) >> shift; 0: too large for that
   int32_t wide_ids;           // ids and order are int64

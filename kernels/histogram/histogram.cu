@@ -61,33 +61,46 @@ INLINE void count_vector(const HistogramParams *p, const Vec *v, int kind, uint3
   }
 }
 
-// A block's range of x: `count` vectors.
-INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
-                          uint32_t *mine, int parts, int copies) {
-  int64_t left = count - threadIdx.x;
-  for (x += threadIdx.x; left > (HISTOGRAM_VECTORS - 1) * threads; left -= HISTOGRAM_VECTORS * threads) {
-    Vec v[HISTOGRAM_VECTORS];
+INLINE void take_vectors(const uint4 *x, int threads, Vec *v) {
 #pragma unroll
-    for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k].v = x[k * threads];
-    x += HISTOGRAM_VECTORS * threads;
+  for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k].v = x[k * threads];
+}
+
+// A block's range of x: `count` vectors. ahead: a thread loads its next vectors before it counts these. Where one block has an SM, its
+// warps would otherwise all load at the same time, and then all count.
+INLINE void count_stretch(const HistogramParams *p, const uint4 *x, int64_t count, int kind, int threads, uint32_t first,
+                          uint32_t *mine, int parts, int copies, int ahead) {
+  int64_t left = count - threadIdx.x;
+  const int64_t step = HISTOGRAM_VECTORS * threads;
+  Vec v[HISTOGRAM_VECTORS], next[HISTOGRAM_VECTORS];
+  x += threadIdx.x;
+  if (ahead && left > step - threads) take_vectors(x, threads, next);
+  for (; left > step - threads; left -= step) {
+    if (ahead) {
+#pragma unroll
+      for (int k = 0; k < HISTOGRAM_VECTORS; k++) v[k] = next[k];
+    } else {
+      take_vectors(x, threads, v);
+    }
+    x += step;
+    if (ahead && left - step > step - threads) take_vectors(x, threads, next);
 #pragma unroll
     for (int k = 0; k < HISTOGRAM_VECTORS; k++) count_vector(p, &v[k], kind, first, mine, parts, copies);
   }
   for (; left > 0; left -= threads, x += threads) {
-    Vec v;
-    v.v = *x;
-    count_vector(p, &v, kind, first, mine, parts, copies);
+    v[0].v = *x;
+    count_vector(p, &v[0], kind, first, mine, parts, copies);
   }
 }
 
 INLINE void count_kind(const HistogramParams *p, const uint4 *x, int64_t count, int size, int threads, uint32_t first, uint32_t *mine,
-                       int parts, int copies) {
+                       int parts, int copies, int ahead) {
   if (size == 4) {
-    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, parts, copies);
-    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, parts, copies);
+    if (p->kind == HISTOGRAM_INT32) count_stretch(p, x, count, HISTOGRAM_INT32, threads, first, mine, parts, copies, ahead);
+    else count_stretch(p, x, count, HISTOGRAM_FP32, threads, first, mine, parts, copies, ahead);
   } else {
-    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, parts, copies);
-    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, parts, copies);
+    if (p->kind == HISTOGRAM_FP16) count_stretch(p, x, count, HISTOGRAM_FP16, threads, first, mine, parts, copies, ahead);
+    else count_stretch(p, x, count, HISTOGRAM_BF16, threads, first, mine, parts, copies, ahead);
   }
 }
 
@@ -129,9 +142,33 @@ INLINE void count_ends(const HistogramParams *p, int size, uint32_t first, uint3
   count_one(p, bin, first, mine, copies);
 }
 
+INLINE void fence_bulk(void) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// Adds a block's counts, one a bin, to the result by asynchronous copies, in pieces. Each block begins elsewhere, or all would add to the same
+// sectors at once. counters: of these bins, without those after them.
+INLINE void add_bulk(const HistogramParams *p, uint32_t *bins, uint32_t counters, uint32_t *counts, uint32_t turn) {
+#if __CUDA_ARCH__ >= 900
+  const uint32_t piece = HISTOGRAM_PIECE, whole = counters & ~3u, pieces = (whole + piece - 1) / piece;
+  if (threadIdx.x < counters - whole) atomicAdd(&counts[whole + threadIdx.x], bins[whole + threadIdx.x]);
+  if (threadIdx.x >= 32) return;
+  for (uint32_t i = threadIdx.x; i < pieces; i += 32) {
+    uint32_t at = (i + turn) % pieces * piece;
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], %2;" ::"l"(__cvta_generic_to_global(counts + at)),
+                 "r"((uint32_t)__cvta_generic_to_shared(bins + at)), "r"(min(whole - at, piece) * 4)
+                 : "memory");
+  }
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#endif
+}
+
 // No copies: counted in the result itself.
 INLINE void histogram(const HistogramParams *p, int size, int threads, int alone, int most_copies) {
-  extern __shared__ uint32_t bins[];
+  extern __shared__ __align__(16) uint32_t bins[];
   const int copies = most_copies > 1 ? p->copies : most_copies; // a power of two
   uint32_t *mine = bins + (copies ? threadIdx.x & (copies - 1) : 0);
   uint32_t first = blockIdx.x % p->parts * p->range, group = blockIdx.x / p->parts;
@@ -145,10 +182,18 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int alone
   __syncthreads();
   int64_t from = group * p->share, count = p->vectors - from < p->share ? p->vectors - from : p->share;
   x += from;
-  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies);
-  else count_kind(p, x, count, size, threads, first, mine, 0, copies);
+  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies, alone && size == 4);
+  else count_kind(p, x, count, size, threads, first, mine, 0, copies, alone && size == 4);
   if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
+  if (alone && p->bulk) {
+    uint32_t counters = min(p->range, (uint32_t)p->bins - first);
+    if (threadIdx.x == 0 && first + counters == p->bins) bins[counters - 1] += bins[counters]; // what rounds up to `bins`
+    fence_bulk();
+    __syncthreads();
+    add_bulk(p, bins, counters, p->counts + first, group);
+    return;
+  }
   // Blocks end together: with many bins each begins elsewhere, or all would add to the same few sectors at once.
   uint32_t counters = min(p->range, (uint32_t)p->bins - first) + 1, turn = alone ? group * 32 % counters & ~31u : 0;
   for (uint32_t i = threadIdx.x; i < counters; i += threads) {

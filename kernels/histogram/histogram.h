@@ -4,6 +4,7 @@
 
 enum {
   HISTOGRAM_VECTORS = 4, // of 16 bytes in flight a thread
+  HISTOGRAM_PIECE = 1024, // counts that one asynchronous copy adds to the result
   HISTOGRAM_INT32 = 0,   // kinds of x
   HISTOGRAM_FP32 = 1,
   HISTOGRAM_FP16 = 2,
@@ -17,6 +18,7 @@ typedef struct HistogramParams {
   int64_t head, vectors; // elements before the first aligned 16 bytes; such vectors after them
   int64_t share;         // vectors of a block's range of x
   uint32_t parts, range; // blocks that read the same range of x, each with `range` bins and two more counters
+  int32_t bulk;           // counts are added by asynchronous copies
   int32_t kind, copies;   // copies: counters of a bin, of kernels with a choice
   float low, high, scale; // bin = floor((x - low) * scale), in fp32
   float last, none;       // the last bin; beyond all: what is in none

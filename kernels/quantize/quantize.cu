@@ -110,13 +110,6 @@ INLINE void pack_fp4(const uint32_t *x, int in, int kind, float times, uint32_t 
     for (int j = 0; j < columns; j++) w[j / 8] |= nans & 1u << j ? 7u << 4 * (j % 8) : 0;
 }
 
-INLINE float most_of(const float *f, int count) {
-  float most = 0;
-#pragma unroll
-  for (int j = 0; j < count; j++) most = fmaxf(most, fabsf(f[j]));
-  return most;
-}
-
 // What is beyond the row's end, which has `left` columns from the piece on, becomes 0.
 INLINE void piece_end(uint32_t *x, int left, int in) {
   if (left >= columns_of(in)) return;
@@ -472,31 +465,7 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   if (t < x.edges) put_edge(y + span_edge(&x, t), how, edge, times);
 }
 
-// Rows of a few columns, dense: spans of many of them go through shared memory.
-INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, int most) {
-  int rows = narrow_rows(&p.narrow, p.m), turn = NARROW_THREADS >> p.narrow.lane_bits;
-  NarrowTile x = narrow_tile(&p.narrow, NARROW_X, p.x, p.x_stride, in, rows);
-  NarrowTile y = narrow_tile(&p.narrow, NARROW_Y, p.y, p.y_stride, 1, rows);
-  uint64_t start = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * p.narrow.rows;
-  NarrowCopy copy = {p.narrow.lane_bits, p.narrow.each};
-  begin_kernel();
-  narrow_fetch(x, in);
-  narrow_arrived();
-  for (int first = 0; first < rows; first += turn) {
-    NarrowPlace a = narrow_place(&p.narrow, copy, first, rows);
-    float f[NARROW_MOST];
-    uint32_t w[NARROW_MOST / 4];
-    narrow_take_alike(narrow_row(x, a.row), a, most, kind, f);
-    uint32_t top = __float_as_uint(most_of(f, most));
-    for (int o = a.lanes / 2; o; o /= 2) top = max(top, __shfl_xor_sync(~0u, top, o));
-    float times = scale_group(p, how, __uint_as_float(top), start + a.row, a.n && a.lane == 0);
-    pack(how, most, f, times, w);
-    narrow_give_bytes(narrow_row(y, a.row), a, most, w);
-  }
-  __syncthreads();
-  narrow_send(y, 1);
-}
-
+#include "quantize_narrow.cuh"
 #include "quantize_stream.cuh"
 
 // body(how, kind): both are literals. Rows have few instructions to spare for a choice between kinds.
@@ -523,11 +492,7 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
 #define HELD(how, kind)  quantize_held(p, in, kind, how, &shared, memory)
 #define CLUSTER(how, kind) quantize_cluster(p, in, kind, how, &shared, memory)
 #define PARTS(how, kind) quantize_parts(p, in, kind, how, memory)
-#define NARROW(how)                                                                                          \
-  {                                                                                                          \
-    if (p.narrow.each <= 8) quantize_narrow(p, in, kind, how, 8);                                            \
-    else quantize_narrow(p, in, kind, how, NARROW_MOST);                                                     \
-  }
+#define NARROW(how, kind) quantize_narrow(p, in, kind, how)
 #define QUANTIZE_ROWS(in_, count_)                                                                           \
   KERNEL __launch_bounds__(QUANTIZE_ROW(count_), 2)                                                          \
   sol_quantize_rows_##in_##_##count_(const __grid_constant__ QuantizeParams p) {                             \
@@ -553,10 +518,12 @@ INLINE void quantize_narrow(const QuantizeParams &p, int in, int kind, int how, 
     QUANTIZE_ALL(HELD)                                                                                       \
   }                                                                                                          \
   KERNEL __launch_bounds__(NARROW_THREADS) sol_quantize_narrow_##in_(const __grid_constant__ QuantizeParams p) { \
-    const int in = in_, kind = in == 4 ? KIND_FP32 : p.x_kind;                                               \
-    if (p.how == QUANTIZE_MXFP8) NARROW(QUANTIZE_MXFP8)                                                      \
-    else if (p.how == QUANTIZE_INT8) NARROW(QUANTIZE_INT8)                                                   \
-    else NARROW(QUANTIZE_FP8)                                                                                \
+    const int in = in_;                                                                                      \
+    if (p.how == QUANTIZE_MXFP8) {                                                                           \
+      QUANTIZE_BY_KIND(NARROW, QUANTIZE_MXFP8)                                                               \
+    } else {                                                                                                 \
+      QUANTIZE_ALL(NARROW)                                                                                   \
+    }                                                                                                        \
   }
 QUANTIZE(2)
 QUANTIZE(4)

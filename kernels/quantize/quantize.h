@@ -17,6 +17,8 @@ enum { QUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_MXFP8, QUANTIZE_NVFP4 }; // how a g
 enum { QUANTIZE_PIECE = 32, QUANTIZE_BLOCK = 256, QUANTIZE_EACH = 2 };
 #define QUANTIZE_ROW(count) ((count) > 4 ? 384 : 512) // rows in registers: the most threads with `count` chunks each
 
+enum { QUANTIZE_NARROW = 128 }; // the most columns of rows that go through shared memory, many at a time
+
 // Rows in the shared memory of a cluster: the most threads of a block, the most bytes of its part of the row, and how many blocks share an SM.
 enum { QUANTIZE_CLUSTER_THREADS = 256, QUANTIZE_CLUSTER_SHARED = 32 << 10, QUANTIZE_CLUSTER_BLOCKS = 6, QUANTIZE_CLUSTER_MOST = 16 };
 

@@ -462,7 +462,7 @@ INLINE void silu_few_rows(int kind, int pairs, const NarrowTile &gate, const Nar
   const bool even = y.bytes % 2 == 0;
 #pragma unroll 1
   for (int row = threadIdx.x; row < y.rows; row += NARROW_THREADS) {
-    float f[FEW_MOST], g[FEW_MOST], most = 0;
+    float f[FEW_WIDE], g[FEW_WIDE], most = 0;
     few_load(kind, gate.place + row * gate.pitch, even, pairs, f);
     few_load(kind, up.place + row * up.pitch, even, pairs, g);
 #pragma unroll
@@ -475,8 +475,8 @@ INLINE void silu_few_rows(int kind, int pairs, const NarrowTile &gate, const Nar
   }
 }
 
-// Dense rows of up to FEW_MOST columns: spans of many of them go through shared memory.
-INLINE void silu_narrow(int in, int kind, const SiluParams *p) {
+// Dense rows of up to FEW_MOST columns, or of more, up to FEW_WIDE: spans of many of them go through shared memory.
+INLINE void silu_narrow(int in, bool wide, int kind, const SiluParams *p) {
   const NarrowShape *s = &p->narrow;
   int rows = narrow_rows(s, p->rows);
   NarrowTile gate = narrow_tile(s, NARROW_X, p->gate, p->gate_stride * in, in, rows);
@@ -488,7 +488,11 @@ INLINE void silu_narrow(int in, int kind, const SiluParams *p) {
   narrow_fetch(up, in);
   narrow_arrived();
 #define SILU_FEW(pairs) silu_few_rows(kind, pairs, gate, up, y, scales)
-  FEW_PAIRS(s->n, SILU_FEW)
+  if (wide) {
+    FEW_PAIRS_WIDE(s->n, SILU_FEW)
+  } else {
+    FEW_PAIRS(s->n, SILU_FEW)
+  }
 #undef SILU_FEW
   __syncthreads();
   narrow_send(y, 1);
@@ -514,9 +518,10 @@ INLINE void silu_narrow(int in, int kind, const SiluParams *p) {
   sol_silu_mul_row_##in##_##wide##_##threads##_##count(const __grid_constant__ SiluParams p) {               \
     SILU_BY_KIND(silu_row, in, wide, threads, rows, count)                                                   \
   }
-#define SILU_NARROW(in)                                                                                      \
-  KERNEL __launch_bounds__(NARROW_THREADS, 10) sol_silu_mul_narrow_##in(const __grid_constant__ SiluParams p) {  \
-    SILU_ANY_KIND(silu_narrow, in)                                                                           \
+#define SILU_NARROW(in, wide, blocks)                                                                        \
+  KERNEL __launch_bounds__(NARROW_THREADS, blocks)                                                           \
+  sol_silu_mul_narrow_##in##_##wide(const __grid_constant__ SiluParams p) {                                  \
+    SILU_BY_KIND(silu_narrow, in, wide)                                                                      \
   }
 #define SILU_CHUNKS(in, count, blocks)                                                                       \
   KERNEL __launch_bounds__(SILU_CHUNKS_THREADS, blocks)                                                      \

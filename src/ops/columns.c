@@ -109,9 +109,8 @@ static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int6
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride), odd = a->n % per != 0;
   int64_t most = odd ? ELEMENTWISE_SMALL - per : ELEMENTWISE_SMALL;
   bool dense = odd && flat && is_large(ctx, a, per);
-  if ((in == out && a->dtype != out_of(a) && !dense) || a->n > most ||
-      (odd ? a->n : a->n / per) > most / a->m)
-    return -1;
+  bool other = in == out && a->dtype != out_of(a); // fp16 to bf16, and back
+  if ((other && odd && !dense) || a->n > most || (odd ? a->n : a->n / per) > most / a->m) return -1;
   if (!elementwise_aligned(a->x, flat ? 0 : xs * in, per * in)) return -1;
   if (!elementwise_aligned(a->y, flat ? 0 : ys * out, per * out)) return -1;
   int whole = per * weight > 16 ? 16 : per * weight, part = 4 * weight;
@@ -119,6 +118,7 @@ static int lean_kernel(const SolContext *ctx, const Columns *a, int64_t xs, int6
   if (dense) return KERNEL_DENSE_2_2 + 2 * (in == 4) + (out == 4);
   if (odd) return flat && in == out ? by_kind(a, KERNEL_odd_fp32, KERNEL_odd_fp16, KERNEL_odd_bf16) : -1;
   if (in != out) return in == 2 ? KERNEL_wider : KERNEL_narrower;
+  if (other) return KERNEL_other;
   if (in == 4 && flat && elementwise_two(ctx, a->m * a->n / per)) return KERNEL_fp32_two;
   return by_kind(a, KERNEL_fp32, KERNEL_fp16, KERNEL_bf16);
 }

@@ -162,6 +162,18 @@ static bool is_streamed(const EmbeddingRows *r) {
   return table_bytes(r) <= MUCH && (double)r->m * (double)(r->n * ops_size(r->out_dtype)) >= L2;
 }
 
+// A table beyond L2, of which each row is taken more than once: in strips of its columns, of which one after another stays in L2 while all ids are
+// served. (Of 16 MB or 5 MB they are slower than of 8.)
+static int64_t strip_of(const EmbeddingRows *r) {
+  enum { L2 = 24 << 20, KEPT = 8 << 20, LINE = 128, LEAST = 2 * LINE }; // bytes
+  int64_t bytes = r->n * ops_size(r->dtype);
+  double table = (double)r->rows * (double)bytes;
+  int64_t strips = (int64_t)(table / KEPT) + 1;
+  if (table <= L2 || r->m < r->rows || bytes / strips < LEAST / 2) return bytes;
+  int64_t strip = ops_ceil_div(bytes, strips * LINE) * LINE;
+  return strip < LEAST ? LEAST : strip;
+}
+
 // Long rows by whole lines of y, `lines` a warp. They may start near the end of a line.
 static void set_lines(int64_t bytes, int64_t lines, EmbeddingParams *p) {
   p->per_row = (uint64_t)(32 * ops_ceil_div(bytes + 124, 128 * lines));
@@ -213,6 +225,7 @@ static int pick_small(int64_t unit, EmbeddingParams *p) {
 static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
   int64_t size = ops_size(r->dtype);
   p->n = r->n * size;
+  p->strip = p->n;
   int64_t bits = ops_align(r->x, r->x_stride * size, 2) | ops_align(r->y, r->y_stride * size, 2) | p->n;
   int64_t unit = bits & -bits;
   bool words = unit == 4 || unit == 8 || (unit == 2 && size <= 2);
@@ -225,20 +238,21 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
   if ((p->n < SHORT && is_sequence(r, unit)) || (unit == 16 && is_near(r))) return pick_flat(r, unit, p);
+  if (unit >= 4 && (unit == 16 || p->n >= LONG)) p->strip = strip_of(r), p->stream |= p->strip < p->n;
   if (words && p->n >= LONG && !(unit == 2 && r->rows * p->n <= FEW)) {
     bool twice = unit >= 4 && is_near(r);
     int64_t lines = twice ? 2 * EMBEDDING_LINES : EMBEDDING_LINES;
-    set_lines(p->n, lines, p);
+    set_lines(p->strip, lines, p);
     return unit == 2 ? EMBEDDING_sol_embedding_words_2
            : twice   ? EMBEDDING_sol_embedding_words_near
                      : EMBEDDING_sol_embedding_words;
   }
   int k = 0; // in descending order
   while (units[k].bytes > unit) k++;
-  int64_t threads = ops_ceil_div(ops_ceil_div(p->n, 16), units[k].chunks);
+  int64_t threads = ops_ceil_div(ops_ceil_div(p->strip, 16), units[k].chunks);
   if (k && p->n >= LONG) { // y may start near the end of a line
     p->lines = 1;
-    threads = ops_ceil_div(ops_ceil_div(p->n + 127, 16), 32 * units[k].chunks) * 32;
+    threads = ops_ceil_div(ops_ceil_div(p->strip + 127, 16), 32 * units[k].chunks) * 32;
   }
   int64_t least = k ? 16 / units[k].bytes : p->n > 16 ? 2 : 1; // an end of a row; a whole sector
   p->per_row = (uint64_t)(threads > least ? threads : least);
@@ -255,7 +269,7 @@ static bool on_pieces(const EmbeddingRows *r, int64_t per) {
 static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
   int64_t size = ops_size(r->dtype), out = ops_size(r->out_dtype), wide = size > out ? size : out,
           per = 16 / wide;
-  p->n = r->n;
+  p->n = r->n, p->strip = r->n;
   p->per_row = (uint64_t)r->n;
   if (is_tiny(r)) {
     set_tiny(r, p);
@@ -332,6 +346,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
     ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.staged), 1);
     l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
   }
+  l.grid[2] = (uint32_t)ops_ceil_div(p.n, p.strip);
   if (p.warp_rows) ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.warp_rows) * 32, l.block);
   if (p.tiny) {
     enum { ROWS = 2 * EMBEDDING_THREADS };
@@ -342,7 +357,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   enum { AHEAD = 6 << 20 };
   if ((p.turns || p.staged || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
       (double)r->m * (double)p.n >= WORTH_IT)
-    p.ahead = (uint64_t)(AHEAD / p.n);
+    p.ahead = (uint64_t)(AHEAD / p.strip);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
   return ops_launch(ctx, def, &l, stream);
 }

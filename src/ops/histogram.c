@@ -198,6 +198,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (v->most) p.parts = (uint32_t)((a->bins + v->most - 3) / (v->most - 2));
   p.copies = copies_of(ctx, a, v);
   p.range = (uint32_t)((a->bins + p.parts - 1) / p.parts);
+  p.bulk = ctx->cc >= 90 && v->alone && p.copies == 1 && (uintptr_t)a->counts % 16 == 0;
+  if (p.bulk && p.parts > 1) p.range = (p.range + 3) & ~3u; // each part starts on 16 bytes
   p.last = (float)(a->bins - 1), p.none = (float)(p.parts * p.range + 1);
   OpsLaunch l = {.kernel = kernel, .block = v->threads, .params = &p, .bytes = sizeof p};
   l.shared = (p.range + 2) * 4 * (uint32_t)p.copies;

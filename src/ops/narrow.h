@@ -78,13 +78,4 @@ static inline void narrow_plan(const SolContext *ctx, const NarrowTensor *t, uin
   narrow_fill(ctx, t, m, n, s, l);
 }
 
-// The same for rows that become bytes: fewer lanes, with up to NARROW_MOST columns each.
-static inline void narrow_bytes(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
-                                NarrowShape *s, OpsLaunch *l) {
-  s->n = (int32_t)n, s->lane_bits = 0;
-  while (n > (int64_t)NARROW_MOST << s->lane_bits) s->lane_bits++;
-  s->each = (int32_t)ops_ceil_div(n, 1 << s->lane_bits);
-  narrow_fill(ctx, t, m, n, s, l);
-}
-
 #endif

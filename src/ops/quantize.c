@@ -199,19 +199,27 @@ static int64_t columns_of(const SolQuantize *a) { // of a piece
   return QUANTIZE_PIECE / ops_size(a->dtype);
 }
 
-// Rows of a few columns that are one group each: it costs less to pick them out of shared memory than to give each a
-// lane of its own, unless rows are whole pieces.
+// Rows of a few columns that are one group each: through shared memory, unless they are whole pieces.
 static bool is_narrow(const SolQuantize *a, bool shifted) {
   const Format *f = format_of(a);
   bool dense = (!a->x_stride || a->x_stride == a->n) && (!a->y_stride || a->y_stride == a->n);
-  return dense && !is_packed(a) && a->n <= (shifted ? NARROW_BYTES : columns_of(a)) &&
+  return dense && !is_packed(a) && a->n <= (shifted ? QUANTIZE_NARROW : columns_of(a)) &&
          (!f->group || a->n <= f->group);
 }
 
+// Lanes of a row by its columns alone. A block has whole turns of its threads, and a sixteenth of what an SM's shared memory holds.
 static int plan_narrow(const SolContext *ctx, const SolQuantize *a, QuantizeParams *p, OpsLaunch *l) {
+  enum { EACH = 32 }; // columns of a lane
   NarrowTensor t[NARROW_TENSORS] = {
       [NARROW_X] = {p->x, p->x_stride, ops_size(a->dtype)}, [NARROW_Y] = {p->y, p->y_stride, 1}};
-  narrow_bytes(ctx, t, p->m, a->n, &p->narrow, l);
+  NarrowShape *s = &p->narrow;
+  s->n = (int32_t)a->n;
+  while (a->n > (int64_t)EACH << s->lane_bits) s->lane_bits++;
+  int64_t turn = NARROW_THREADS >> s->lane_bits, few = ops_ceil_div(a->m, 4 * (int64_t)ctx->sms);
+  int64_t turns = cpu_min(few, NARROW_SPAN / p->x_stride + turn / 2) / turn;
+  s->rows = (int32_t)(turn * (turns > 1 ? turns : 1));
+  l->block = NARROW_THREADS, l->cluster = 1, l->shared = narrow_places(t, s);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, s->rows), 1);
   return KERNEL_NARROW;
 }
 
@@ -342,8 +350,8 @@ static void cost_more(const void *args, SolCost *out) {
 }
 
 // Rows of each kernel: a few columns, lanes of a warp, blocks, a cluster, blocks all over the GPU.
-static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 15},     {33, 32},  {300, 6},
-                                    {7, 128},   {9, 333},   {3, 1024},   {2, 4098}, {2, 9001},
+static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 15},     {33, 32},  {300, 6},  {7, 128},
+                                    {9, 333},   {70, 37},   {40, 135},   {3, 1024}, {2, 4098}, {2, 9001},
                                     {1, 32768}, {1, 70002}, {1, 600002}, {0, 64},   {3, 0}};
 
 const OpsDef ops_quantize = {

@@ -16,7 +16,7 @@ enum {
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_ROW(in, wide, threads, rows, count, blocks) KERNEL_ROW_##in##_##wide##_##threads##_##count,
 #include "kernels/silu_mul/silu_mul.def"
-#define SILU_NARROW(in) KERNEL_NARROW_##in,
+#define SILU_NARROW(in, wide, blocks) KERNEL_NARROW_##in##_##wide,
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_CHUNKS(in, count, blocks) KERNEL_CHUNKS_##in##_##count,
 #include "kernels/silu_mul/silu_mul.def"
@@ -35,7 +35,7 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #define SILU_ROW(in, wide, threads, rows, count, blocks)                                                     \
   "sol_silu_mul_row_" #in "_" #wide "_" #threads "_" #count,
 #include "kernels/silu_mul/silu_mul.def"
-#define SILU_NARROW(in) "sol_silu_mul_narrow_" #in,
+#define SILU_NARROW(in, wide, blocks) "sol_silu_mul_narrow_" #in "_" #wide,
 #include "kernels/silu_mul/silu_mul.def"
 #define SILU_CHUNKS(in, count, blocks) "sol_silu_mul_chunks_" #in "_" #count,
 #include "kernels/silu_mul/silu_mul.def"
@@ -285,8 +285,9 @@ static bool plan_parts(const SolContext *ctx, const SolSiluMul *a, Shape s, Silu
 }
 
 // Dense rows of so few columns that a thread has a whole one.
+enum { FEW = 16, WIDE = 32 }; // columns, of the two kernels: few.cuh
 static bool is_narrow(const SolSiluMul *a, Shape s) {
-  return a->n > 0 && a->n <= NARROW_MOST && s.gate_stride == a->n && s.up_stride == a->n &&
+  return a->n > 0 && a->n <= (is_wide(a, s) ? FEW : WIDE) && s.gate_stride == a->n && s.up_stride == a->n &&
          s.y_stride == a->n;
 }
 
@@ -295,8 +296,9 @@ static int plan_narrow(const SolContext *ctx, const SolSiluMul *a, Shape s, Silu
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {a->gate, row, s.in},
                                     [NARROW_RESIDUAL] = {a->up, row, s.in},
                                     [NARROW_Y] = {a->y, a->n, 1}};
-  narrow_bytes(ctx, t, p->rows, a->n, &p->narrow, l);
-  return s.in == 4 ? KERNEL_NARROW_4 : KERNEL_NARROW_2;
+  p->narrow.n = (int32_t)a->n; // a row a lane
+  narrow_fill(ctx, t, p->rows, a->n, &p->narrow, l);
+  return (s.in == 4 ? KERNEL_NARROW_4_0 : KERNEL_NARROW_2_0) + (a->n > FEW);
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -391,9 +393,10 @@ static void cost(const void *args, SolOpArgs *op) {
 }
 
 // Rows for each kernel with a scale per row, too.
-static const int64_t shapes[][4] = {{1, 1},     {5, 2},     {3, 3},     {33, 31},  {19, 128}, {2, 500},
-                                    {2, 769},   {3, 1023},  {2, 4096},  {2, 5125}, {3, 8192}, {1, 14336},
-                                    {1, 32768}, {1, 65537}, {2, 40001}, {300, 16}, {0, 64},   {3, 0}};
+static const int64_t shapes[][4] = {{1, 1},    {5, 2},     {3, 3},     {33, 31},   {19, 128},
+                                    {2, 500},  {2, 769},   {3, 1023},  {2, 4096},  {2, 5125},
+                                    {3, 8192}, {1, 14336}, {1, 32768}, {1, 65537}, {2, 40001},
+                                    {300, 16}, {200, 17},  {0, 64},    {3, 0}};
 static const int64_t bench[][4] = {{1, 4096},    {8, 14336},    {512, 4096},   {2048, 11008},
                                    {8192, 4096}, {4096, 14336}, {16384, 8192}, {3001, 5125}};
 
