@@ -34,23 +34,12 @@ typedef struct TransposePlace {
   int64_t i, j; // its row and column
 } TransposePlace;
 
-// The tile of block (down, column) of a matrix where `together` tiles below each other come before the next column of them: what both have of a sector of x, or
-// of 64 bytes that DRAM gives at a time, is then still in L2.
-INLINE void transpose_turn(const TransposeParams *p, uint32_t *down, uint32_t *column) {
-  if (!p->together || *column >= p->tiles_n) return;
-  uint32_t index = *column * gridDim.x + *down, each = p->together * p->tiles_n, band = index / each, rest = index - band * each;
-  uint32_t rows = min(p->together, gridDim.x - band * p->together), j = rest / rows;
-  *down = band * p->together + rest - j * rows, *column = j;
-}
-
 // 0: this block has no tile. Nothing is read or written before the kernel's predecessor has ended.
 INLINE int transpose_place(TransposeShape s, const TransposeParams *p, TransposePlace *at) {
   let_successor_start();
   uint32_t column = blockIdx.z * gridDim.y + blockIdx.y, batch = 0;
   if (p->batches > 1) batch = column / p->tiles_n, column -= batch * p->tiles_n;
-  uint32_t down = blockIdx.x;
-  transpose_turn(p, &down, &column);
-  at->i = (int64_t)down * s.tall, at->j = (int64_t)column * s.wide;
+  at->i = (int64_t)blockIdx.x * s.tall, at->j = (int64_t)column * s.wide;
   at->x = (const char *)p->x + at->i * p->x_stride + at->j * s.size + batch * p->x_batch;
   at->y = (char *)p->y + at->j * p->y_stride + at->i * s.size + batch * p->y_batch;
   bool mine = batch < p->batches && column < p->tiles_n;
@@ -69,18 +58,12 @@ INLINE int transpose_place(TransposeShape s, const TransposeParams *p, Transpose
 // more bytes are in flight from DRAM than a block's few loads would have.
 INLINE void transpose_fetch(TransposeShape s, const TransposeParams *p, TransposePlace at) {
   if (!(p->ahead_m | p->ahead_n)) return;
-  uint32_t down = blockIdx.x + p->ahead_m, column = (uint32_t)p->ahead_n;
-  if (down >= gridDim.x) down -= gridDim.x, column++;
-  int64_t j = at.j + column * s.wide;
-  if (p->together) { // no further than this matrix
-    column += (blockIdx.z * gridDim.y + blockIdx.y) % p->tiles_n;
-    if (column >= p->tiles_n) return;
-    transpose_turn(p, &down, &column);
-    j = (int64_t)column * s.wide;
-  }
+  uint32_t down = blockIdx.x + p->ahead_m;
+  int64_t j = p->ahead_n;
+  if (down >= gridDim.x) down -= gridDim.x, j++;
   int pieces = (s.wide * s.size + 127) / 128;
   int64_t i = (int64_t)down * s.tall + threadIdx.x / pieces;
-  j += threadIdx.x % pieces * (128 / s.size);
+  j = at.j + j * s.wide + threadIdx.x % pieces * (128 / s.size);
   if ((int)threadIdx.x < s.tall * pieces && i < p->m && j < p->n)
     prefetch_l2(at.x + (i - at.i) * p->x_stride + (j - at.j) * s.size);
 }

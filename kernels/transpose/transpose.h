@@ -25,7 +25,6 @@ typedef struct TransposeParams {
   int64_t m, n;                                 // of x
   int64_t y_stride, x_stride, y_batch, x_batch; // bytes
   uint32_t batches, tiles_n;
-  uint32_t together; // tiles below each other before the next column of tiles; 0: all of them
   int32_t span, pitch; // few rows or columns, gather: elements of a long row in a block, bytes of it in shared memory
   uint32_t ahead_m, ahead_n; // a block prefetches into L2 the tile this many tiles further on; none where both are 0
 } TransposeParams;

@@ -1,9 +1,7 @@
 // y[b][j][i] = x[b][i][j]
 #include "kernels/transpose/transpose.h"
-
 #include "base/error.h"
 #include "ops/cpu.h"
-#include <stdlib.h>
 
 typedef enum Kind {
   WIDE,
@@ -340,8 +338,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.shared = (uint32_t)(rows * p.pitch + rows * size);
   } else {
     set_ahead(&a, t, down, &p);
-    const char *try = getenv("SOL_TRY_TRANSPOSE");
-    if (try && down * across < INT32_MAX) p.together = (uint32_t)atoi(try) < down ? (uint32_t)atoi(try) : 0;
   }
   l.grid[0] = (uint32_t)down;
   l.grid[2] = (uint32_t)ops_ceil_div(columns, MOST);
