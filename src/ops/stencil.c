@@ -257,23 +257,32 @@ static void plan_band(const SolContext *ctx, const SolStencil *a, const Variant 
   p->before = size == 2 ? (int32_t)((uintptr_t)a->x / 2 % 2) : 0;
   BandPlan best = {.cost = INFINITY}, b;
   int64_t whole = ops_ceil_div(a->n + p->before, v->rows); // threads that a row takes
-  for (int i = 0; i < 16; i++) {
-    int64_t most = STENCIL_THREADS / (i + 1), down = i + 1;
-    if (band_size(ctx, a, v, p->before, most, down, &b) && b.cost < best.cost) best = b;
-    down = whole <= STENCIL_THREADS ? STENCIL_THREADS / whole * (16 - i) / 16 : 0;
-    if (down > 16 && band_size(ctx, a, v, p->before, whole, down, &b) && b.cost < best.cost) best = b;
-  }
+  for (int threads = STENCIL_THREADS; threads >= 64; threads /= 2)
+    for (int i = 1; i <= 8; i++) {
+      if (band_size(ctx, a, v, p->before, threads / i, i, &b) && b.cost < best.cost) best = b;
+      int64_t down = threads / whole * (8 + i) / 16;
+      if (down > 8 && band_size(ctx, a, v, p->before, whole, down, &b) && b.cost < best.cost) best = b;
+    }
+  int64_t row = p->x_stride * size, out = ops_size(out_of(a)),
+          blocks = cpu_min(best.tiles, (int64_t)v->blocks * ctx->sms);
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
   p->strips = (uint32_t)best.strips, p->columns = (int32_t)best.columns, p->beyond = (int32_t)best.beyond;
-  p->rows = (int32_t)best.down * STENCIL_EIGHT, p->groups = (int32_t)best.groups,
-  p->tiles = (uint64_t)best.tiles;
+  p->rows = (int32_t)best.down * STENCIL_EIGHT, p->groups = (int32_t)best.groups;
+  p->strip_step = (uint32_t)(blocks % best.strips), p->row_step = blocks / best.strips * p->rows;
+  p->x_step = p->row_step * row + (int64_t)p->strip_step * best.columns * size;
+  p->y_step = (p->row_step * p->y_stride + (int64_t)p->strip_step * best.columns) * out;
+  p->x_turn = p->rows * row - best.strips * best.columns * size;
+  p->y_turn = (p->rows * p->y_stride - best.strips * best.columns) * out;
+  p->inner = v->radius + ops_ceil_div((v->radius + 1) * size + 15, row);
+  p->inner_end = a->m - v->radius - ops_ceil_div(v->radius * size + 16, row);
   p->slot = (int32_t)best.slot, p->x_pitch = (int32_t)best.x_pitch, p->x_skew = (int32_t)best.x_skew;
   p->y_pitch = (int32_t)best.y_pitch, p->buffer = (int32_t)best.buffer;
-  p->run = best.strips == 1 && p->y_stride == a->n, p->odd = size == 2 && p->x_stride % 2;
-  while (p->lane_bits < 5 && p->slot / 16 > 4 << p->lane_bits) p->lane_bits++;
+  p->run = best.strips == 1 && p->y_stride == a->n, p->odd = size == 2 && p->x_stride % 2,
+  p->y_turns = p->y_stride % 2;
+  while (p->lane_bits < 5 && p->slot / 16 > 8 << p->lane_bits) p->lane_bits++;
   l->block = (uint32_t)(ops_ceil_div(best.groups * best.down, 32) * 32);
   l->shared = (uint32_t)(2 * best.buffer);
-  l->grid[0] = (uint32_t)cpu_min(best.tiles, (int64_t)v->blocks * ctx->sms);
+  l->grid[0] = (uint32_t)blocks;
 }
 
 // Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
