@@ -5,6 +5,7 @@
 // a thread's rows; every row that arrives is added to all sums it contributes to. There are no barriers.
 #include "funnel.cuh"
 #include "stencil.h"
+#include "stencil_band.cuh"
 #include "stencil_strip.cuh"
 #include "stencil_tensor.cuh"
 #include "stencil_walk.cuh"
@@ -404,7 +405,9 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
   }
 #if __CUDA_ARCH__ >= 800
 #define STENCIL_STRIPS STRIP
+#define STENCIL_BANDS  BAND
 #else
+#define STENCIL_BANDS(name, size, radius, each, blocks)
 #define STENCIL_STRIPS(name, size, radius, each, blocks)
 #endif
 #define STENCIL_WALKS(name, size, radius) // stencil_tensor.cuh, stencil_walk.cuh

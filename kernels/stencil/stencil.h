@@ -12,6 +12,7 @@ enum {
   WALK_RING = 3,         // the same of fp32
   STRIP_WARPS = 4,       // of a block with a tile of a strip
   STRIP_ROWS = 8,        // of a warp, at most
+  STENCIL_EIGHT = 8,     // rows of a thread with a part of a tile of StencilBandParams
   STENCIL_PIECES = 3,    // of a coefficient, at most
   STENCIL_DISTANCES = 9  // from the centre on
 };
@@ -23,6 +24,7 @@ typedef enum StencilLayout { // of a thread's columns
   STENCIL_DENSE,  // one vector of x as one long row: rows are short and follow each other without a gap
   STENCIL_FLAT,   // one vector of the only row
   STENCIL_STRIP,  // neighbouring ones, in a tile in shared memory: StencilStripParams
+  STENCIL_BAND,   // neighbouring ones of eight rows, in a tile in shared memory: StencilBandParams
   STENCIL_WALK    // of blocks that walk down strips: StencilWalkParams
 } StencilLayout;
 
@@ -56,6 +58,25 @@ typedef struct StencilStripParams {
   int32_t x_kind, y_kind;
   float centre, side[8];
 } StencilStripParams;
+
+typedef struct StencilBandParams {
+  void *y;
+  const void *x, *x_end;
+  int64_t m, n, y_stride, x_stride;                       // elements
+  int64_t row_step, x_step, y_step, x_turn, y_turn;       // to a block's next tile: rows, bytes; and where that is in the next band
+  int64_t inner, inner_end;                               // rows around which a row's chunks are inside of x
+  uint32_t strips, strip_step;                            // of columns; to a block's next tile
+  int32_t rows, columns;                                  // of a tile, of a strip
+  int32_t beyond, before; // columns that are computed beyond a strip; and before the first column, so that even rows start with a word
+  int32_t groups;         // of neighbouring columns that threads have, in a strip
+  int32_t lane_bits;      // 1 << lane_bits lanes copy a row
+  int32_t slot;           // bytes of a row that are written to shared memory
+  int32_t x_pitch, x_skew, y_pitch, buffer; // bytes in shared memory: from row to row, after eight rows more; of a tile
+  int32_t run;          // results follow each other in y as in shared memory
+  int32_t odd, y_turns; // odd rows of x start with the second half of a word; rows of y with another one than the row before
+  int32_t x_kind, y_kind, radius;
+  float centre, side[8];
+} StencilBandParams;
 
 typedef struct StencilWalkParams {
   void *y;

@@ -9,11 +9,12 @@
 #include "ops/elementwise.h"
 
 typedef struct Variant {
-  int size, radius, rows;
+  int size, radius, rows, blocks; // blocks: that an SM is to hold, of STENCIL_BAND
   StencilLayout layout;
 } Variant;
 static const Variant variants[] = {
-#define STENCIL(name, size, radius, rows, layout) {size, radius, rows, layout},
+#define STENCIL(name, size, radius, rows, layout)       {size, radius, rows, 0, layout},
+#define STENCIL_BANDS(name, size, radius, each, blocks) {size, radius, each, blocks, STENCIL_BAND},
 #include "kernels/stencil/stencil.def"
 };
 enum { KERNEL_COUNT = SOL_COUNT(variants), MOST_RADIUS = 8 };
@@ -24,10 +25,11 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 
 // The last two walk: fp32, and 2-byte elements by tensor cores. Shared memory: stages, and results of 4 bytes.
 enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 88 << 10 };
-enum { STRIP_SHARED = 100 << 10 };
+enum { STRIP_SHARED = 100 << 10, BAND_SHARED = 113 << 10 };
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
-#define STENCIL(name, size, radius, rows, layout) (layout) == STENCIL_STRIP ? STRIP_SHARED : 0,
-#define STENCIL_WALKS(name, size, radius)         (size) == 4 ? WALK_SHARED : TENSOR_SHARED,
+#define STENCIL(name, size, radius, rows, layout)                                                            \
+  (layout) == STENCIL_STRIP ? STRIP_SHARED : (layout) == STENCIL_BAND ? BAND_SHARED : 0,
+#define STENCIL_WALKS(name, size, radius) (size) == 4 ? WALK_SHARED : TENSOR_SHARED,
 #include "kernels/stencil/stencil.def"
 };
 
@@ -198,6 +200,91 @@ static void plan_strip(const SolStencil *a, StencilStripParams *p, int each, Ops
   l->grid[0] = (uint32_t)(p->strips * ops_ceil_div(a->m, p->rows * STRIP_WARPS));
 }
 
+// ---- Bands ----
+
+typedef struct BandPlan {
+  int64_t strips, columns, beyond, groups, down, tiles; // down: threads below each other
+  int64_t slot, x_pitch, y_pitch, x_skew, buffer;
+  double cost;
+} BandPlan;
+
+// A tile of `down` times eight rows, and as many columns as `most` threads next to each other have, or fewer in equal strips. false: there is no space.
+static bool band_size(const SolContext *ctx, const SolStencil *a, const Variant *v, int before, int64_t most,
+                      int64_t down, BandPlan *b) {
+  enum {
+    ROW = 10,
+    CHUNK = 7,
+    TURN = 150
+  }; // instructions beside those of sums, for a row of a thread, a chunk, a tile: estimates
+  int64_t size = ops_size(a->dtype), out = ops_size(out_of(a)), each = v->rows, radius = v->radius;
+  int64_t n = a->n + before, beyond = most * each >= n ? 0 : 32 / out;
+  if (most * each <= 2 * beyond) return false;
+  b->strips = ops_ceil_div(n, most * each - beyond);
+  b->columns = ops_ceil_div(ops_ceil_div(n, b->strips), 2) * 2;
+  if (b->strips > 1 && b->columns < 32) return false;
+  b->strips = ops_ceil_div(n, b->columns);
+  b->beyond = b->strips > 1 ? 32 / out : 0;
+  b->groups = ops_ceil_div(b->columns + b->beyond, each);
+  b->down = cpu_min(down, ops_ceil_div(a->m, STENCIL_EIGHT));
+  int64_t chunks = ops_ceil_div(15 + (b->groups * each + 2 * radius + 2) * size, 16),
+          rows = b->down * STENCIL_EIGHT;
+  b->slot = chunks * 16;
+  b->x_pitch = b->slot + ops_stride(a->x_stride, a->n) * size % 16;
+  int64_t off = b->groups * each * size - STENCIL_EIGHT * b->x_pitch;
+  b->x_skew = b->groups < 32 && b->down > 1 ? ((off % 128 + 128 + 8) / 16 * 16) % 128 : 0;
+  bool run = b->strips == 1 && ops_stride(a->y_stride, a->n) == a->n;
+  b->y_pitch =
+      run ? a->n * out
+          : ((b->columns + b->beyond) * out + 31) / 16 * 16 + ops_stride(a->y_stride, a->n) * out % 16;
+  int64_t x_bytes = (rows + 2 * radius) * b->x_pitch + (b->down + 3) * b->x_skew + 32,
+          y_bytes = rows * b->y_pitch + 64;
+  b->buffer = ((x_bytes > y_bytes ? x_bytes : y_bytes) + 127) / 128 * 128;
+  if (2 * b->buffer > BAND_SHARED || 2 * b->buffer > ((220 << 10) / v->blocks)) return false;
+  b->tiles = b->strips * ops_ceil_div(a->m, rows);
+  double taps = 4 * v->radius + 1, own = each * (taps + 3) + ROW,
+         warps = (double)ops_ceil_div(b->groups * b->down, 32);
+  double instructions =
+      warps * (STENCIL_EIGHT * own + (double)(2 * radius) * 2 * (double)each + TURN) +
+      (double)((rows + 2 * radius) * chunks + rows * ops_ceil_div(b->columns * out, 16)) / 32 * CHUNK;
+  double bytes = (double)((rows + 2 * radius) * b->slot + rows * b->columns * out) / 5;
+  b->cost = (instructions + bytes) * (double)ops_ceil_div(b->tiles, (int64_t)v->blocks * ctx->sms);
+  return true;
+}
+
+static void plan_band(const SolContext *ctx, const SolStencil *a, const Variant *v, StencilBandParams *p,
+                      OpsLaunch *l) {
+  int size = ops_size(a->dtype);
+  p->before = size == 2 ? (int32_t)((uintptr_t)a->x / 2 % 2) : 0;
+  BandPlan best = {.cost = INFINITY}, b;
+  int64_t whole = ops_ceil_div(a->n + p->before, v->rows); // threads that a row takes
+  for (int threads = STENCIL_THREADS; threads >= 64; threads /= 2)
+    for (int i = 1; i <= 8; i++) {
+      if (band_size(ctx, a, v, p->before, threads / i, i, &b) && b.cost < best.cost) best = b;
+      int64_t down = threads / whole * (8 + i) / 16;
+      if (down > 8 && band_size(ctx, a, v, p->before, whole, down, &b) && b.cost < best.cost) best = b;
+    }
+  int64_t row = p->x_stride * size, out = ops_size(out_of(a)),
+          blocks = cpu_min(best.tiles, (int64_t)v->blocks * ctx->sms);
+  p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
+  p->strips = (uint32_t)best.strips, p->columns = (int32_t)best.columns, p->beyond = (int32_t)best.beyond;
+  p->rows = (int32_t)best.down * STENCIL_EIGHT, p->groups = (int32_t)best.groups;
+  p->strip_step = (uint32_t)(blocks % best.strips), p->row_step = blocks / best.strips * p->rows;
+  p->x_step = p->row_step * row + (int64_t)p->strip_step * best.columns * size;
+  p->y_step = (p->row_step * p->y_stride + (int64_t)p->strip_step * best.columns) * out;
+  p->x_turn = p->rows * row - best.strips * best.columns * size;
+  p->y_turn = (p->rows * p->y_stride - best.strips * best.columns) * out;
+  p->inner = v->radius + ops_ceil_div((v->radius + 1) * size + 15, row);
+  p->inner_end = a->m - v->radius - ops_ceil_div(v->radius * size + 16, row);
+  p->slot = (int32_t)best.slot, p->x_pitch = (int32_t)best.x_pitch, p->x_skew = (int32_t)best.x_skew;
+  p->y_pitch = (int32_t)best.y_pitch, p->buffer = (int32_t)best.buffer;
+  p->run = best.strips == 1 && p->y_stride == a->n, p->odd = size == 2 && p->x_stride % 2,
+  p->y_turns = p->y_stride % 2;
+  while (p->lane_bits < 5 && p->slot / 16 > 8 << p->lane_bits) p->lane_bits++;
+  l->block = (uint32_t)(ops_ceil_div(best.groups * best.down, 32) * 32);
+  l->shared = (uint32_t)(2 * best.buffer);
+  l->grid[0] = (uint32_t)blocks;
+}
+
 // Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
 static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), step = 2 * TENSOR_COLUMNS;
@@ -248,6 +335,28 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
+  const char *try = getenv("SOL_TRY_STENCIL");
+  bool band = try && *try == 'o' ? false : try && *try == 'b' ? !flat : !flat && !(wide && a->radius <= 2);
+  int banded = 0;
+  while (variants[banded].size != size || variants[banded].radius < a->radius ||
+         variants[banded].layout != STENCIL_BAND)
+    banded++;
+  if (band && ops_has_kernel(ctx, &ops_stencil, banded)) {
+    StencilBandParams s = {.y = a->y,
+                           .x = a->x,
+                           .m = a->m,
+                           .n = a->n,
+                           .y_stride = p.y_stride,
+                           .x_stride = p.x_stride,
+                           .x_kind = p.x_kind,
+                           .y_kind = p.y_kind,
+                           .radius = a->radius,
+                           .centre = a->centre};
+    memcpy(s.side, a->side, sizeof s.side);
+    OpsLaunch of = {.kernel = banded, .early = true, .params = &s, .bytes = sizeof s};
+    plan_band(ctx, a, &variants[banded], &s, &of);
+    return ops_launch(ctx, &ops_stencil, &of, stream);
+  }
   int strips = flat || narrow || wide ? -1 : pick_strip(a);
   if (strips >= 0 && ops_has_kernel(ctx, &ops_stencil, strips)) {
     StencilStripParams s = {.y = a->y,
