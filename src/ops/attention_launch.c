@@ -1,11 +1,13 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
+#include <stdlib.h> // TRY
 
 #include "kernels/attention/attention_items.h"
 #include "ops/attention_parts.h"
 
 const char *const attention_kernels[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         "sol_attention_tiled_" #kind "_" #d,
+#define TILED_ODD(kind, d)     "sol_attention_tiled_odd_" #kind "_" #d,
 #define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
 #define ODD(kind, d)           "sol_attention_odd_" #kind "_" #d,
 #define PAIR(kind, d)          "sol_attention_pair_" #kind "_" #d,
@@ -16,6 +18,7 @@ const char *const attention_kernels[ATTENTION_KERNELS] = {
 
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         ATTENTION_TILED_SHARED(d),
+#define TILED_ODD(kind, d)     ATTENTION_TILED_SHARED(d),
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
 #define ODD(kind, d)           ATTENTION_BRIEF_SHARED(d, 1),
 #define PAIR(kind, d)          ATTENTION_PAIR_SHARED,
@@ -27,12 +30,13 @@ const uint32_t attention_shared[ATTENTION_KERNELS] = {
 typedef enum Family {
   MMA_SYNC,
   TILED_WGMMA,
+  TILED_SHIFTED,
   BRIEF_WGMMA,
   BRIEF_OF_TWO,
   BRIEF_ODD,
   PAIR_WGMMA,
   ITEMS_WGMMA
-} Family; // brief: tiles of 64, of 128; odd: of 64, with rows that begin at any element
+} Family; // shifted, odd: rows begin at any element; brief: tiles of 64, of 128
 typedef struct Variant {
   int kind;
   Family family;
@@ -40,6 +44,7 @@ typedef struct Variant {
 } Variant;
 static const Variant variants[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         {kind, TILED_WGMMA, d},
+#define TILED_ODD(kind, d)     {kind, TILED_SHIFTED, d},
 #define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
 #define ODD(kind, d)           {kind, BRIEF_ODD, d},
 #define PAIR(kind, d)          {kind, PAIR_WGMMA, d},
@@ -193,6 +198,13 @@ static SolStatus make_maps(SolContext *ctx, const SolAttention *a, int q_box, in
   return status ? status : make_map(ctx, a, &t[2], kv_box, &p->v);
 }
 
+// Whether most tiles that sequences could have are not there, so that it pays to count those that are.
+static bool is_packed(const SolAttention *a, int64_t rows) {
+  int64_t there = a->q_tokens / ATTENTION_TILED_ROWS + a->batch; // at most
+  if (getenv("SOL_TRY_OLD")) return false; // TRY
+  return a->q_starts && a->batch <= ATTENTION_SEQUENCES && rows * a->batch >= 2 * there;
+}
+
 // Heads whose keys and values take about 32 MB.
 static int64_t nearby_heads(const SolAttention *a) {
   int64_t all = a->batch * a->heads, group = a->heads / a->kv_heads;
@@ -201,10 +213,16 @@ static int64_t nearby_heads(const SolAttention *a) {
   return heads < all ? heads : all;
 }
 
+static AttentionTiledParams tiled_params(const SolAttention *a) {
+  int64_t rows = ops_ceil_div(a->queries, ATTENTION_TILED_ROWS);
+  return (AttentionTiledParams){.all = attention_params(a),
+                                .rows = (int)rows,
+                                .nearby = (int)nearby_heads(a),
+                                .packed = is_packed(a, rows)};
+}
+
 SolStatus attention_tiled_params(SolContext *ctx, const SolAttention *a, AttentionTiledParams *p) {
-  *p = (AttentionTiledParams){.all = attention_params(a),
-                              .rows = (int)ops_ceil_div(a->queries, ATTENTION_TILED_ROWS),
-                              .nearby = (int)nearby_heads(a)};
+  *p = tiled_params(a);
   return make_maps(ctx, a, ATTENTION_TILED_ROWS / 2, ATTENTION_TILED_KEYS(a->d), p);
 }
 
@@ -221,9 +239,11 @@ static SolStatus launch_wgmma(SolContext *ctx, int kernel, const AttentionTiledP
   return ops_launch(ctx, &ops_attention, &l, stream);
 }
 
-static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel, SolStream stream) {
-  AttentionTiledParams p;
-  SolStatus status = attention_tiled_params(ctx, a, &p);
+// shifted: rows begin at any element.
+static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, bool shifted, SolStream stream) {
+  int kernel = kernel_for(a, shifted ? TILED_SHIFTED : TILED_WGMMA);
+  AttentionTiledParams p = tiled_params(a);
+  SolStatus status = shifted ? SOL_OK : attention_tiled_params(ctx, a, &p);
   if (status) return status;
   return launch_wgmma(ctx, kernel, &p, p.rows * a->batch * a->heads, ctx->sms, ATTENTION_TILED_THREADS,
                       stream);
@@ -333,6 +353,7 @@ SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) 
   if (wgmma && items_rows(&a)) return launch_items(ctx, &a, items_rows(&a), stream);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
-  if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
+  if (getenv("SOL_TRY_OLD") && !wgmma) return launch_mma(ctx, &a, stream); // TRY
+  if (has && !(wgmma && is_short(&a))) return launch_tiled(ctx, &a, !wgmma, stream);
   return launch_mma(ctx, &a, stream);
 }
