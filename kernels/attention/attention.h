@@ -34,6 +34,7 @@ typedef struct AttentionTiledParams {
   int box, slots; // pair: rows of a slot, and how many slots there are
   int nearby; // heads, over all sequences, whose tiles go together: so many keys and values stay in L2
   int packed; // tiled: blocks count the tiles of each sequence, most of which have fewer than they may
+  int brief;  // items, tiled: sequences of up to so many queries and keys are the former's, the others the latter's; 0: there is one kernel for all
 } AttentionTiledParams;
 
 // attention_mma.cuh: blocks of 64 queries, 16 a warp.

@@ -56,18 +56,18 @@ struct AttentionWgmma {
   }
 
   // Packed: all heads of a tile of a sequence, then the next tile's.
-  static __device__ __forceinline__ int tiles_of(const Sequence &q) {
-    return (q.queries + 2 * ROWS - 1) / (2 * ROWS);
+  static __device__ __forceinline__ int tiles_of(const AttentionTiledParams &p, const Sequence &q) {
+    return is_brief(p, q) ? 0 : (q.queries + 2 * ROWS - 1) / (2 * ROWS);
   }
   static __device__ __forceinline__ void find_packed(const Shared *s, const AttentionTiledParams &p, int index, Item *item) {
     int tile = index / p.all.heads;
     item->b = last_before(s->before, p.all.batch, tile), item->head = index - tile * p.all.heads;
     item->q = attention_sequence(p.all, item->b);
-    item->first = (tiles_of(item->q) - 1 - (tile - s->before[item->b])) * 2 * ROWS;
+    item->first = (tiles_of(p, item->q) - 1 - (tile - s->before[item->b])) * 2 * ROWS;
   }
   static __device__ __forceinline__ int count_packed(Shared *s, const AttentionTiledParams &p) {
     return count_before<ATTENTION_TILED_THREADS, ATTENTION_SEQUENCES>(
-        s->before, p.all.batch, [&](int i) { return tiles_of(attention_sequence(p.all, i)); }, [](int, int tiles) { return tiles; });
+        s->before, p.all.batch, [&](int i) { return tiles_of(p, attention_sequence(p.all, i)); }, [](int, int tiles) { return tiles; });
   }
 
   // false: there is nothing to do.
@@ -76,7 +76,7 @@ struct AttentionWgmma {
     if (index >= total) return false;
     if (p.packed) find_packed(s, p, index, item);
     else find_item(p, index, item);
-    if (item->first >= item->q.queries) return false;
+    if (item->first >= item->q.queries || is_brief(p, item->q)) return false;
     int last = min(item->first + 2 * ROWS, item->q.queries) - 1;
     Seen top = attention_seen(p.all, item->q, item->first), bottom = attention_seen(p.all, item->q, last);
     item->low = top.from / KEYS, item->high = (bottom.to + KEYS - 1) / KEYS;
@@ -118,7 +118,9 @@ struct AttentionWgmma {
     }
   }
 
-  // ---- copies of rows that begin anywhere ----
+  // ---- copies of rows that begin anywhere: two warps have the first queries and keys, the other two the other queries and values ----
+
+  enum { TEAM = 64 };
 
   static __device__ __forceinline__ void arrive_odd(uint64_t *full) {
     async_fence();
@@ -136,16 +138,16 @@ struct AttentionWgmma {
   static __device__ __forceinline__ void copy_queries_odd(Shared *s, const AttentionParams &a, const Item &t, int group, uint32_t parity) {
     int first = t.first + group * ROWS;
     barrier_wait(&s->q_empty[group], parity ^ 1);
-    copy_rows_shifted<D, ROWS, 128, AT_ONCE>(shared_address(s->q[group]), extent_of_queries(a, D), queries_at(a, t, first), a.q_row * 2,
-                                             t.q.queries - first, threadIdx.x);
+    copy_rows_shifted<D, ROWS, TEAM, AT_ONCE>(shared_address(s->q[group]), extent_of_queries(a, D), queries_at(a, t, first), a.q_row * 2,
+                                             t.q.queries - first, threadIdx.x % TEAM);
     arrive_odd(&s->q_full[group]);
   }
 
   static __device__ __forceinline__ void copy_keys_odd(uint8_t *to, const AttentionParams &a, const void *tensor, int64_t batch, int64_t row, uint64_t *full,
                                                        uint64_t *empty, const Item &t, int tile, uint32_t parity) {
     barrier_wait(empty, parity ^ 1);
-    copy_rows_shifted<D, KEYS, 128, AT_ONCE>(shared_address(to), extent_of_keys(a, tensor, batch, row, D), keys_at(a, tensor, batch, row, t, tile), row * 2,
-                                             t.q.keys - tile * KEYS, threadIdx.x);
+    copy_rows_shifted<D, KEYS, TEAM, AT_ONCE>(shared_address(to), extent_of_keys(a, tensor, batch, row, D), keys_at(a, tensor, batch, row, t, tile), row * 2,
+                                             t.q.keys - tile * KEYS, threadIdx.x % TEAM);
     arrive_odd(full);
   }
 
@@ -162,19 +164,18 @@ struct AttentionWgmma {
   // As produce, by all threads of the warpgroup.
   static __device__ __forceinline__ void produce_odd(Shared *s, const AttentionTiledParams &p, int total) {
     const AttentionParams &a = p.all;
+    int team = threadIdx.x / TEAM;
     Ring ring;
     uint32_t parity = 0;
     Item t;
     for (int round = 0; round * (int)gridDim.x < total; round++) {
       if (item_at(s, p, round + 1, total, &t)) prefetch_item(a, t);
       if (!item_at(s, p, round, total, &t)) continue;
-      copy_queries_odd(s, a, t, 0, parity);
-      if (t.low >= t.high) copy_queries_odd(s, a, t, 1, parity);
+      copy_queries_odd(s, a, t, team, parity);
       for (int tile = t.high - 1; tile >= t.low; tile--, ring.next()) {
         if (tile > t.low) prefetch_keys(a, t, tile - 1);
-        copy_keys_odd(s->k[ring.stage], a, a.k, a.k_batch, a.k_row, &s->k_full[ring.stage], &s->k_empty[ring.stage], t, tile, ring.parity);
-        if (tile == t.high - 1) copy_queries_odd(s, a, t, 1, parity);
-        copy_keys_odd(s->v[ring.stage], a, a.v, a.v_batch, a.v_row, &s->v_full[ring.stage], &s->v_empty[ring.stage], t, tile, ring.parity);
+        if (team) copy_keys_odd(s->v[ring.stage], a, a.v, a.v_batch, a.v_row, &s->v_full[ring.stage], &s->v_empty[ring.stage], t, tile, ring.parity);
+        else copy_keys_odd(s->k[ring.stage], a, a.k, a.k_batch, a.k_row, &s->k_full[ring.stage], &s->k_empty[ring.stage], t, tile, ring.parity);
       }
       parity ^= 1;
     }
@@ -395,7 +396,7 @@ struct AttentionWgmma {
     Shared *s = (Shared *)memory;
     static_assert(KEYS > ATTENTION_TILED_KEYS(D) || STAGES > ATTENTION_STAGES(D) || sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
     if (threadIdx.x == 0) {
-      int copying = ODD ? 4 : 1; // warps, or one thread
+      int copying = ODD ? TEAM / 32 : 1; // warps, or one thread
       if (!ODD) tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
       for (int i = 0; i < 2; i++) barrier_init(&s->q_full[i], copying), barrier_init(&s->q_empty[i], 1);
       for (int i = 0; i < STAGES; i++) {

@@ -201,7 +201,7 @@ static SolStatus make_maps(SolContext *ctx, const SolAttention *a, int q_box, in
 // Whether most tiles that sequences could have are not there, so that it pays to count those that are.
 static bool is_packed(const SolAttention *a, int64_t rows) {
   int64_t there = a->q_tokens / ATTENTION_TILED_ROWS + a->batch; // at most
-  if (getenv("SOL_TRY_OLD")) return false; // TRY
+  if (getenv("SOL_TRY_OLD")) return false;                       // TRY
   return a->q_starts && a->batch <= ATTENTION_SEQUENCES && rows * a->batch >= 2 * there;
 }
 
@@ -239,12 +239,14 @@ static SolStatus launch_wgmma(SolContext *ctx, int kernel, const AttentionTiledP
   return ops_launch(ctx, &ops_attention, &l, stream);
 }
 
-// shifted: rows begin at any element.
-static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, bool shifted, SolStream stream) {
+// shifted: rows begin at any element; brief: sequences of up to so many tokens are another kernel's.
+static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, bool shifted, int brief,
+                              SolStream stream) {
   int kernel = kernel_for(a, shifted ? TILED_SHIFTED : TILED_WGMMA);
   AttentionTiledParams p = tiled_params(a);
   SolStatus status = shifted ? SOL_OK : attention_tiled_params(ctx, a, &p);
   if (status) return status;
+  p.brief = brief;
   return launch_wgmma(ctx, kernel, &p, p.rows * a->batch * a->heads, ctx->sms, ATTENTION_TILED_THREADS,
                       stream);
 }
@@ -323,25 +325,41 @@ static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t row
 // ---- items ----
 
 // Rows of a slot where one has all keys of a sequence, and a tile of 64 neither these nor the queries; 0: it is not for these. Heads are all that blocks share out, so queries are not many.
+enum { ITEMS_KEYS = 128 };
 static int items_rows(const SolAttention *a) {
-  enum { KEYS = 128, QUERIES = 256 };
-  bool fits = a->d < 256 && a->keys <= KEYS && a->queries <= QUERIES;
+  enum { QUERIES = 256 };
+  bool fits = a->d < 256 && a->keys <= ITEMS_KEYS && a->queries <= QUERIES;
   bool beyond = a->keys > ATTENTION_BRIEF_ROWS && a->queries > ATTENTION_BRIEF_ROWS;
   return fits && beyond && !brief_span(a, ATTENTION_BRIEF_ROWS) ? (int)ops_ceil_div(a->keys, 16) * 16 : 0;
 }
 
-static SolStatus launch_items(SolContext *ctx, const SolAttention *a, int rows, SolStream stream) {
+// queries: the most of a sequence that are there; brief: sequences of more tokens are another kernel's.
+static SolStatus launch_items(SolContext *ctx, const SolAttention *a, int rows, int64_t queries, int brief,
+                              SolStream stream) {
   int64_t bytes = a->d * 2, left = ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES * 64 * bytes;
   int64_t slots = left / (rows * bytes);
   AttentionTiledParams p = {.all = attention_params(a),
-                            .rows = (int)ops_ceil_div(a->queries, 64),
+                            .rows = (int)ops_ceil_div(queries, 64),
                             .box = rows,
-                            .slots = (int)(slots < ATTENTION_ITEMS_SLOTS ? slots : ATTENTION_ITEMS_SLOTS)};
+                            .slots = (int)(slots < ATTENTION_ITEMS_SLOTS ? slots : ATTENTION_ITEMS_SLOTS),
+                            .brief = brief};
   p.all.tiles = a->heads * a->batch;
   SolStatus status = make_maps(ctx, a, 64, rows, &p);
   if (status) return status;
   return launch_wgmma(ctx, kernel_for(a, ITEMS_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_ITEMS_THREADS,
                       stream);
+}
+
+// Packed sequences which may be long, but of which most are short: these are items, and the others are tiled.
+static bool is_mixed(const SolAttention *a) {
+  int64_t room = ITEMS_KEYS * a->batch;
+  return a->d < 256 && a->kv_starts && a->q_tokens <= room && a->kv_tokens <= room &&
+         is_packed(a, ops_ceil_div(a->queries, ATTENTION_TILED_ROWS));
+}
+
+static SolStatus launch_mixed(SolContext *ctx, const SolAttention *a, SolStream stream) {
+  SolStatus status = launch_items(ctx, a, ITEMS_KEYS, ITEMS_KEYS, ITEMS_KEYS, stream);
+  return status ? status : launch_tiled(ctx, a, false, ITEMS_KEYS, stream);
 }
 
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -350,10 +368,11 @@ SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) 
   bool has = ctx->cc >= 90 && can_count(&a) && ops_has_kernel(ctx, &ops_attention, tiled),
        wgmma = has && can_tile(&a);
   if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS)) return launch_odd(ctx, &a, stream);
-  if (wgmma && items_rows(&a)) return launch_items(ctx, &a, items_rows(&a), stream);
+  if (wgmma && items_rows(&a)) return launch_items(ctx, &a, items_rows(&a), a.queries, 0, stream);
+  if (wgmma && is_mixed(&a) && !getenv("SOL_TRY_TILED")) return launch_mixed(ctx, &a, stream); // TRY
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
   if (getenv("SOL_TRY_OLD") && !wgmma) return launch_mma(ctx, &a, stream); // TRY
-  if (has && !(wgmma && is_short(&a))) return launch_tiled(ctx, &a, !wgmma, stream);
+  if (has && !(wgmma && is_short(&a))) return launch_tiled(ctx, &a, !wgmma, 0, stream);
   return launch_mma(ctx, &a, stream);
 }

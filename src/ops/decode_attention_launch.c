@@ -1,7 +1,7 @@
 // How sequences are cut into parts, and the two kernels: one for the parts, one that adds them up.
-#include <stdlib.h> // TRY
 #include "kernels/common.h"
 #include "ops/decode_attention_parts.h"
+#include <stdlib.h> // TRY
 
 const char *const decode_kernels[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
