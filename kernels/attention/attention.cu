@@ -10,11 +10,6 @@
       sol_attention_tiled_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                     \
     AttentionWgmma<kind, d>::run(p);                                                                         \
   }
-#define TILED_ODD(kind, d)                                                                                   \
-  KERNEL __launch_bounds__(ATTENTION_TILED_THREADS, 1)                                                       \
-      sol_attention_tiled_odd_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                 \
-    AttentionWgmma<kind, d, (d) < 256, ATTENTION_ODD_KEYS, ATTENTION_STAGES(d), 1>::run(p);                                                                      \
-  }
 #define BRIEF(kind, d, halves)                                                                               \
   KERNEL __launch_bounds__(ATTENTION_BRIEF_THREADS, ATTENTION_BRIEF_BLOCKS(d, halves))                       \
       sol_attention_brief_##kind##_##d##_##halves(const __grid_constant__ AttentionTiledParams p) {          \
@@ -36,7 +31,6 @@
 #else
 #define ITEMS(kind, d)
 #define TILED(kind, d)
-#define TILED_ODD(kind, d)
 #define PAIR(kind, d)
 #define BRIEF(kind, d, halves)
 #define ODD(kind, d)

@@ -34,7 +34,6 @@ typedef struct AttentionTiledParams {
   int box, slots; // pair: rows of a slot, and how many slots there are
   int nearby; // heads, over all sequences, whose tiles go together: so many keys and values stay in L2
   int packed; // tiled: blocks count the tiles of each sequence, most of which have fewer than they may
-  int brief;  // items, tiled: sequences of up to so many queries and keys are the former's, the others the latter's; 0: there is one kernel for all
 } AttentionTiledParams;
 
 // attention_mma.cuh: blocks of 64 queries, 16 a warp.
@@ -61,7 +60,7 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_PAIR_SLOTS   16 // at most
 #define ATTENTION_PAIR_SHARED  (227 * 1024)
 
-// attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each; sequences whose tiles blocks count.
+// attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each; packed sequences, at most, whose tiles blocks count.
 #define ATTENTION_SEQUENCES 1024
 #define ATTENTION_TILED_THREADS 384
 #define ATTENTION_TILED_ROWS 128
@@ -71,9 +70,5 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_TILED_SHARED(d)                                                                            \
   (((d) == 256 ? 1 : 2) * ATTENTION_TILED_ROWS * (d) * 2 + 2 * ATTENTION_STAGES(d) * ATTENTION_TILED_KEYS(d) * (d) * 2 + \
    256 + (ATTENTION_SEQUENCES + 16) * 4)
-// The same where rows begin at any element: keys of a tile, registers of a thread that copies and of one that multiplies.
-#define ATTENTION_ODD_KEYS 64
-#define ATTENTION_ODD_TILED_COPY_REGISTERS(d) ((d) == 256 ? 120 : 152)
-#define ATTENTION_ODD_TILED_REGISTERS(d) ((d) == 256 ? 192 : 176)
 
 #endif

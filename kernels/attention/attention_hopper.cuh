@@ -18,10 +18,6 @@ INLINE void named_arrive(int id, int count) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory");
 }
 
-INLINE bool is_brief(const AttentionTiledParams &p, const Sequence &q) {
-  return q.queries <= p.brief && q.keys <= p.brief;
-}
-
 // Values that wgmma wrote are not to be used before this, which stands after the wait.
 template <int count> INLINE void settle(float (&d)[count]) {
 #pragma unroll

@@ -47,18 +47,18 @@ template <int KIND, int D> struct AttentionItems {
     return {memory + 1024 + p.slots * p.box * (D * 2) + slot * Q_BYTES, &s->q_full[slot], &s->q_empty[slot], round & 1};
   }
 
-  // Item number i of the head that is the block's number `tile`. One without queries has its turns in the rings, but nothing is copied.
+  // Item number i of the head that is the block's number `tile`.
   static __device__ __forceinline__ Head item_at(const AttentionTiledParams &p, int tile, int i) {
     Head h = {tile / p.all.heads, 0, i * 64, 0, 0, {}};
-    h.head = tile - h.b * p.all.heads, h.q = attention_sequence(p.all, h.b), h.end = p.brief && !is_brief(p, h.q) ? 0 : h.q.queries;
+    h.head = tile - h.b * p.all.heads, h.q = attention_sequence(p.all, h.b), h.end = h.q.queries;
     return h;
   }
 
   // ---- copies ----
 
-  static __device__ __forceinline__ void copy(const AttentionMap *map, const Slot &x, int box, int token, int head, int b, bool any) {
+  static __device__ __forceinline__ void copy(const AttentionMap *map, const Slot &x, int box, int token, int head, int b) {
     int lane = threadIdx.x % 32;
-    if (any && lane < BOXES) tensor_load_4d(x.at + lane * box * 128, map, x.full, lane * 64, token, head, b);
+    if (lane < BOXES) tensor_load_4d(x.at + lane * box * 128, map, x.full, lane * 64, token, head, b);
   }
 
   static __device__ __forceinline__ void expect(const Slot &x, int bytes) {
@@ -69,17 +69,15 @@ template <int KIND, int D> struct AttentionItems {
 
   static __device__ __forceinline__ void copy_queries(const AttentionTiledParams &p, const Head &h, uint32_t count) {
     Slot x = query_slot(p, count);
-    bool any = h.first < h.end;
-    expect(x, any ? Q_BYTES : 0);
-    copy(&p.q, x, 64, h.q.q_first + h.first, h.head, p.all.q_starts ? 0 : h.b, any);
+    expect(x, Q_BYTES);
+    copy(&p.q, x, 64, h.q.q_first + h.first, h.head, p.all.q_starts ? 0 : h.b);
   }
 
   // map: of keys or values.
   static __device__ __forceinline__ void copy_keys(const AttentionTiledParams &p, const AttentionMap *map, const Head &h, uint32_t count) {
     Slot x = slot_at(p, count);
-    bool any = h.end > 0;
-    expect(x, any ? p.box * D * 2 : 0);
-    copy(map, x, p.box, h.q.k_first, h.head / p.all.group, p.all.kv_starts ? 0 : h.b, any);
+    expect(x, p.box * D * 2);
+    copy(map, x, p.box, h.q.k_first, h.head / p.all.group, p.all.kv_starts ? 0 : h.b);
   }
 
   static __device__ __forceinline__ void produce(const AttentionTiledParams &p) {
@@ -177,11 +175,6 @@ template <int KIND, int D> struct AttentionItems {
       for (int i = 0; i < 32; i++) high[i / 4][i % 4] = 0;
   }
 
-  static __device__ __forceinline__ void pass(const Slot &x) {
-    barrier_wait(x.full, x.parity);
-    leave(x);
-  }
-
   static __device__ __forceinline__ void attend(const AttentionTiledParams &p, const Head &h, const ScoreUnit &u, const Slot &of_q, const Slot &of_k, const Slot &of_v,
                                                 int group, int warp) {
     int lane = threadIdx.x % 32, last = p.box - 64, first = h.first + warp * 16;
@@ -207,9 +200,7 @@ template <int KIND, int D> struct AttentionItems {
       int tile = blockIdx.x + head * gridDim.x;
       if (tile >= p.all.tiles) break;
       Head h = item_at(p, tile, item - head * p.rows);
-      Slot q = query_slot(p, item), k = slot_at(p, head * 2), v = slot_at(p, head * 2 + 1);
-      if (h.first < h.end) attend(p, h, u, q, k, v, group, warp % 4);
-      else pass(q), pass(k), pass(v);
+      attend(p, h, u, query_slot(p, item), slot_at(p, head * 2), slot_at(p, head * 2 + 1), group, warp % 4);
     }
   }
 

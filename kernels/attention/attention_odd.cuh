@@ -47,33 +47,4 @@ template <int COUNT, class From, class To> INLINE void load_pieces(const Extent 
   }
 }
 
-// Rows of D elements, `stride` bytes apart, of which `there` are there and the others up to ROWS zeros, to where a tensor copy would write them: boxes of 64
-// columns, swizzled over 128 bytes. By THREADS threads, COUNT pieces of each at a time.
-template <int D, int ROWS, int THREADS, int COUNT>
-INLINE void copy_rows_shifted(uint32_t to, const Extent &e, const char *from, int64_t stride, int there, int thread) {
-  enum { PIECES = D / 8, STEP = THREADS / PIECES, EACH = ROWS / STEP < COUNT ? ROWS / STEP : COUNT };
-  int piece = thread % PIECES;
-  to += piece / 8 * ROWS * 128, from += piece * 16;
-#pragma unroll 1
-  for (int top = thread / PIECES; top < ROWS; top += EACH * STEP)
-    load_pieces<EACH>(
-        e, [&](int i) { return top + i * STEP < there ? from + (top + i * STEP) * stride : NULL; },
-        [&](int i) {
-          int row = top + i * STEP;
-          return to + row * 128 + (piece % 8 ^ row % 8) * 16;
-        });
-}
-
-// Brings such rows to L2.
-template <int D> INLINE void prefetch_rows(const char *from, int64_t stride, int there, int thread, int threads) {
-#if __CUDA_ARCH__ >= 900
-  for (int i = thread; i < there; i += threads) {
-    const char *at = from + i * stride;
-    int shift = (int)((uintptr_t)at & 15);
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(at - shift)), "r"((shift + D * 2 + 15) / 16 * 16)
-                 : "memory");
-  }
-#endif
-}
-
 #endif

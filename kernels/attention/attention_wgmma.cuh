@@ -5,15 +5,14 @@
 //
 // Tiles of keys go from the last that is seen to the first. Barriers of a stage: `full` completes when its bytes have arrived,
 // `empty` when both warpgroups have read it.
-//
-// Where rows begin at any element (ODD) all threads of the first warpgroup copy, by loads that are shifted; what comes next is brought to L2 meanwhile.
 #ifndef SOL_KERNELS_ATTENTION_WGMMA_CUH
 #define SOL_KERNELS_ATTENTION_WGMMA_CUH
 
-#include "attention/attention_brief.cuh"
+#include "attention/attention_hopper.cuh"
+#include "attention/attention_parts.cuh"
+#include "mma.cuh"
 
-template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), int STAGES = ATTENTION_STAGES(D), int ODD = 0>
-struct AttentionWgmma {
+template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), int STAGES = ATTENTION_STAGES(D)> struct AttentionWgmma {
   enum {
     ROWS = 64,  // of a warpgroup
     BOXES = D / 64,
@@ -23,8 +22,6 @@ struct AttentionWgmma {
     KV_BOX = KEYS * 128,
     Q_BYTES = BOXES * Q_BOX,
     KV_BYTES = BOXES * KV_BOX,
-    AT_ONCE = 8,        // pieces that a thread loads, of rows that begin at any element
-    IN_TURN = ODD && D == 256,
     OWN_PLACE = D < 256 // of results in shared memory; otherwise the queries'
   };
   struct Shared { // tiles begin at multiples of 1024
@@ -55,19 +52,19 @@ struct AttentionWgmma {
     item->q = attention_sequence(p.all, item->b);
   }
 
-  // Packed: all heads of a tile of a sequence, then the next tile's.
-  static __device__ __forceinline__ int tiles_of(const AttentionTiledParams &p, const Sequence &q) {
-    return is_brief(p, q) ? 0 : (q.queries + 2 * ROWS - 1) / (2 * ROWS);
+  // Packed: all heads of a tile of a sequence, its last tile first, and then the next one's.
+  static __device__ __forceinline__ int tiles_of(const Sequence &q) {
+    return (q.queries + 2 * ROWS - 1) / (2 * ROWS);
+  }
+  static __device__ __forceinline__ int count_packed(Shared *s, const AttentionTiledParams &p) {
+    return count_before<ATTENTION_TILED_THREADS, ATTENTION_SEQUENCES>(
+        s->before, p.all.batch, [&](int i) { return tiles_of(attention_sequence(p.all, i)); }, [](int, int tiles) { return tiles; });
   }
   static __device__ __forceinline__ void find_packed(const Shared *s, const AttentionTiledParams &p, int index, Item *item) {
     int tile = index / p.all.heads;
     item->b = last_before(s->before, p.all.batch, tile), item->head = index - tile * p.all.heads;
     item->q = attention_sequence(p.all, item->b);
-    item->first = (tiles_of(p, item->q) - 1 - (tile - s->before[item->b])) * 2 * ROWS;
-  }
-  static __device__ __forceinline__ int count_packed(Shared *s, const AttentionTiledParams &p) {
-    return count_before<ATTENTION_TILED_THREADS, ATTENTION_SEQUENCES>(
-        s->before, p.all.batch, [&](int i) { return tiles_of(p, attention_sequence(p.all, i)); }, [](int, int tiles) { return tiles; });
+    item->first = (tiles_of(item->q) - 1 - (tile - s->before[item->b])) * 2 * ROWS;
   }
 
   // false: there is nothing to do.
@@ -76,7 +73,7 @@ struct AttentionWgmma {
     if (index >= total) return false;
     if (p.packed) find_packed(s, p, index, item);
     else find_item(p, index, item);
-    if (item->first >= item->q.queries || is_brief(p, item->q)) return false;
+    if (item->first >= item->q.queries) return false;
     int last = min(item->first + 2 * ROWS, item->q.queries) - 1;
     Seen top = attention_seen(p.all, item->q, item->first), bottom = attention_seen(p.all, item->q, last);
     item->low = top.from / KEYS, item->high = (bottom.to + KEYS - 1) / KEYS;
@@ -113,69 +110,6 @@ struct AttentionWgmma {
         load_keys(s->k[ring.stage], p, &p.k, &s->k_full[ring.stage], &s->k_empty[ring.stage], t, tile, ring.parity);
         if (tile == t.high - 1) load_queries(s, p, t, 1, parity);
         load_keys(s->v[ring.stage], p, &p.v, &s->v_full[ring.stage], &s->v_empty[ring.stage], t, tile, ring.parity);
-      }
-      parity ^= 1;
-    }
-  }
-
-  // ---- copies of rows that begin anywhere: two warps have the first queries and keys, the other two the other queries and values ----
-
-  enum { TEAM = 64 };
-
-  static __device__ __forceinline__ void arrive_odd(uint64_t *full) {
-    async_fence();
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) barrier_arrive(full, 0);
-  }
-
-  static __device__ __forceinline__ const char *queries_at(const AttentionParams &a, const Item &t, int first) {
-    return (const char *)a.q + (t.b * a.q_batch + (t.q.q_first + first) * a.q_row + (int64_t)t.head * D) * 2;
-  }
-  static __device__ __forceinline__ const char *keys_at(const AttentionParams &a, const void *tensor, int64_t batch, int64_t row, const Item &t, int tile) {
-    return (const char *)tensor + (t.b * batch + (t.q.k_first + tile * KEYS) * row + (int64_t)(t.head / a.group) * D) * 2;
-  }
-
-  static __device__ __forceinline__ void copy_queries_odd(Shared *s, const AttentionParams &a, const Item &t, int group, uint32_t parity) {
-    int first = t.first + group * ROWS;
-    barrier_wait(&s->q_empty[group], parity ^ 1);
-    copy_rows_shifted<D, ROWS, TEAM, AT_ONCE>(shared_address(s->q[group]), extent_of_queries(a, D), queries_at(a, t, first), a.q_row * 2,
-                                             t.q.queries - first, threadIdx.x % TEAM);
-    arrive_odd(&s->q_full[group]);
-  }
-
-  static __device__ __forceinline__ void copy_keys_odd(uint8_t *to, const AttentionParams &a, const void *tensor, int64_t batch, int64_t row, uint64_t *full,
-                                                       uint64_t *empty, const Item &t, int tile, uint32_t parity) {
-    barrier_wait(empty, parity ^ 1);
-    copy_rows_shifted<D, KEYS, TEAM, AT_ONCE>(shared_address(to), extent_of_keys(a, tensor, batch, row, D), keys_at(a, tensor, batch, row, t, tile), row * 2,
-                                             t.q.keys - tile * KEYS, threadIdx.x % TEAM);
-    arrive_odd(full);
-  }
-
-  static __device__ __forceinline__ void prefetch_keys(const AttentionParams &a, const Item &t, int tile) {
-    int there = min(t.q.keys - tile * KEYS, (int)KEYS);
-    prefetch_rows<D>(keys_at(a, a.k, a.k_batch, a.k_row, t, tile), a.k_row * 2, there, threadIdx.x, 128);
-    prefetch_rows<D>(keys_at(a, a.v, a.v_batch, a.v_row, t, tile), a.v_row * 2, there, threadIdx.x, 128);
-  }
-  static __device__ __forceinline__ void prefetch_item(const AttentionParams &a, const Item &t) {
-    prefetch_rows<D>(queries_at(a, t, t.first), a.q_row * 2, min(t.q.queries - t.first, 2 * ROWS), threadIdx.x, 128);
-    if (t.low < t.high) prefetch_keys(a, t, t.high - 1);
-  }
-
-  // As produce, by all threads of the warpgroup.
-  static __device__ __forceinline__ void produce_odd(Shared *s, const AttentionTiledParams &p, int total) {
-    const AttentionParams &a = p.all;
-    int team = threadIdx.x / TEAM;
-    Ring ring;
-    uint32_t parity = 0;
-    Item t;
-    for (int round = 0; round * (int)gridDim.x < total; round++) {
-      if (item_at(s, p, round + 1, total, &t)) prefetch_item(a, t);
-      if (!item_at(s, p, round, total, &t)) continue;
-      copy_queries_odd(s, a, t, team, parity);
-      for (int tile = t.high - 1; tile >= t.low; tile--, ring.next()) {
-        if (tile > t.low) prefetch_keys(a, t, tile - 1);
-        if (team) copy_keys_odd(s->v[ring.stage], a, a.v, a.v_batch, a.v_row, &s->v_full[ring.stage], &s->v_empty[ring.stage], t, tile, ring.parity);
-        else copy_keys_odd(s->k[ring.stage], a, a.k, a.k_batch, a.k_row, &s->k_full[ring.stage], &s->k_empty[ring.stage], t, tile, ring.parity);
       }
       parity ^= 1;
     }
@@ -296,33 +230,6 @@ struct AttentionWgmma {
     ring.next();
   }
 
-  // The same one product after the other, which takes fewer registers.
-  static __device__ __forceinline__ void attend_in_turn(Shared *s, const Item &t, const Sight &w, Sums &o, Softmax *x, Ring &ring, int group, int thread) {
-    uint64_t q = matrix_descriptor(shared_address(s->q[group]), 0), k = matrix_descriptor(shared_address(s->k[0]), 0);
-    uint64_t v = matrix_descriptor(shared_address(s->v[0]), KV_BOX);
-    for (int tile = t.high - 1; tile >= t.low; tile--, ring.next()) {
-      Scores sc;
-      uint32_t left[TILES / 2][4];
-      float by[2];
-      barrier_wait(&s->k_full[ring.stage], ring.parity);
-      wgmma_fence();
-      start_scores(sc, q, k, ring.stage);
-      wgmma_wait<0>();
-      settle(flat(sc));
-      release(&s->k_empty[ring.stage], thread);
-      softmax(sc, w, x, by, tile, thread);
-#pragma unroll
-      for (int i = 0; i < O_TILES * 4; i++) o[i / 4][i % 4] *= by[i % 4 / 2];
-      as_left(left, sc);
-      barrier_wait(&s->v_full[ring.stage], ring.parity);
-      start_values(o, left, v, ring.stage);
-      wgmma_wait<0>();
-      settle(flat(o));
-      release(&s->v_empty[ring.stage], thread);
-    }
-    if (OWN_PLACE) release(&s->q_empty[group], thread);
-  }
-
   // ---- results ----
 
   // Through shared memory, so that rows are written whole.
@@ -351,15 +258,11 @@ struct AttentionWgmma {
     }
     named_sync(1 + group, 128);
     uint16_t *to = (uint16_t *)p.all.o + t.b * p.all.o_batch + (t.q.q_first + first) * p.all.o_row + t.head * D;
-    if constexpr (ODD) {
-      AttentionBrief<KIND, D, 1, 1>::store_odd(to + warp * 16 * p.all.o_row, p.all.o_row, place + warp * 16 * 128, t.q.queries - first - warp * 16);
-    } else {
 #pragma unroll 4
-      for (int i = thread; i < ROWS * D / 8; i += 128) {
-        int row = i / (D / 8), piece = i % (D / 8);
-        uint4 v = *(const uint4 *)(place + piece / 8 * Q_BOX + row * 128 + (piece % 8 ^ row % 8) * 16);
-        if (first + row < t.q.queries) *(uint4 *)(to + row * p.all.o_row + piece * 8) = v;
-      }
+    for (int i = thread; i < ROWS * D / 8; i += 128) {
+      int row = i / (D / 8), piece = i % (D / 8);
+      uint4 v = *(const uint4 *)(place + piece / 8 * Q_BOX + row * 128 + (piece % 8 ^ row % 8) * 16);
+      if (first + row < t.q.queries) *(uint4 *)(to + row * p.all.o_row + piece * 8) = v;
     }
   }
 
@@ -377,8 +280,7 @@ struct AttentionWgmma {
       Softmax x = softmax_start();
       bool any = t.low < t.high;
       barrier_wait(&s->q_full[group], parity);
-      if (any && IN_TURN) attend_in_turn(s, t, w, o, &x, ring, group, thread);
-      else if (any) attend(s, t, w, o, &x, ring, group, thread);
+      if (any) attend(s, t, w, o, &x, ring, group, thread);
       else if (OWN_PLACE) release(&s->q_empty[group], thread);
       parity ^= 1;
       store(s, p, t, o, x, w.unit.unit, group, thread);
@@ -394,13 +296,12 @@ struct AttentionWgmma {
   static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(KEYS > ATTENTION_TILED_KEYS(D) || STAGES > ATTENTION_STAGES(D) || sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
+    static_assert(KEYS != ATTENTION_TILED_KEYS(D) || STAGES != ATTENTION_STAGES(D) || sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
     if (threadIdx.x == 0) {
-      int copying = ODD ? TEAM / 32 : 1; // warps, or one thread
-      if (!ODD) tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
-      for (int i = 0; i < 2; i++) barrier_init(&s->q_full[i], copying), barrier_init(&s->q_empty[i], 1);
+      tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
+      for (int i = 0; i < 2; i++) barrier_init(&s->q_full[i], 1), barrier_init(&s->q_empty[i], 1);
       for (int i = 0; i < STAGES; i++) {
-        barrier_init(&s->k_full[i], copying), barrier_init(&s->v_full[i], copying);
+        barrier_init(&s->k_full[i], 1), barrier_init(&s->v_full[i], 1);
         barrier_init(&s->k_empty[i], 2), barrier_init(&s->v_empty[i], 2);
       }
       barrier_init_done();
@@ -410,12 +311,11 @@ struct AttentionWgmma {
     wait_for_predecessor();
     int total = (p.packed ? count_packed(s, p) : p.rows * p.all.batch) * p.all.heads;
     if (threadIdx.x < 128) {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ODD ? ATTENTION_ODD_TILED_COPY_REGISTERS(D) : 40));
-      if (ODD) produce_odd(s, p, total);
-      else if (threadIdx.x == 0) produce(s, p, total);
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+      if (threadIdx.x == 0) produce(s, p, total);
       __syncwarp();
     } else {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ODD ? ATTENTION_ODD_TILED_REGISTERS(D) : 232));
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
       compute(s, p, total);
     }
   }

@@ -1,13 +1,11 @@
 // Which attention kernel runs: on Hopper, where tensor copies can reach the tensors, the one with them; otherwise mma.sync.
 #include <limits.h>
-#include <stdlib.h> // TRY
 
 #include "kernels/attention/attention_items.h"
 #include "ops/attention_parts.h"
 
 const char *const attention_kernels[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         "sol_attention_tiled_" #kind "_" #d,
-#define TILED_ODD(kind, d)     "sol_attention_tiled_odd_" #kind "_" #d,
 #define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
 #define ODD(kind, d)           "sol_attention_odd_" #kind "_" #d,
 #define PAIR(kind, d)          "sol_attention_pair_" #kind "_" #d,
@@ -18,7 +16,6 @@ const char *const attention_kernels[ATTENTION_KERNELS] = {
 
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         ATTENTION_TILED_SHARED(d),
-#define TILED_ODD(kind, d)     ATTENTION_TILED_SHARED(d),
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
 #define ODD(kind, d)           ATTENTION_BRIEF_SHARED(d, 1),
 #define PAIR(kind, d)          ATTENTION_PAIR_SHARED,
@@ -30,13 +27,12 @@ const uint32_t attention_shared[ATTENTION_KERNELS] = {
 typedef enum Family {
   MMA_SYNC,
   TILED_WGMMA,
-  TILED_SHIFTED,
   BRIEF_WGMMA,
   BRIEF_OF_TWO,
   BRIEF_ODD,
   PAIR_WGMMA,
   ITEMS_WGMMA
-} Family; // shifted, odd: rows begin at any element; brief: tiles of 64, of 128
+} Family; // brief: tiles of 64, of 128; odd: of 64, with rows that begin at any element
 typedef struct Variant {
   int kind;
   Family family;
@@ -44,7 +40,6 @@ typedef struct Variant {
 } Variant;
 static const Variant variants[ATTENTION_KERNELS] = {
 #define TILED(kind, d)         {kind, TILED_WGMMA, d},
-#define TILED_ODD(kind, d)     {kind, TILED_SHIFTED, d},
 #define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
 #define ODD(kind, d)           {kind, BRIEF_ODD, d},
 #define PAIR(kind, d)          {kind, PAIR_WGMMA, d},
@@ -198,10 +193,9 @@ static SolStatus make_maps(SolContext *ctx, const SolAttention *a, int q_box, in
   return status ? status : make_map(ctx, a, &t[2], kv_box, &p->v);
 }
 
-// Whether most tiles that sequences could have are not there, so that it pays to count those that are.
+// Whether most tiles that sequences may have are not there, so that it pays to count those that are.
 static bool is_packed(const SolAttention *a, int64_t rows) {
   int64_t there = a->q_tokens / ATTENTION_TILED_ROWS + a->batch; // at most
-  if (getenv("SOL_TRY_OLD")) return false;                       // TRY
   return a->q_starts && a->batch <= ATTENTION_SEQUENCES && rows * a->batch >= 2 * there;
 }
 
@@ -213,16 +207,12 @@ static int64_t nearby_heads(const SolAttention *a) {
   return heads < all ? heads : all;
 }
 
-static AttentionTiledParams tiled_params(const SolAttention *a) {
-  int64_t rows = ops_ceil_div(a->queries, ATTENTION_TILED_ROWS);
-  return (AttentionTiledParams){.all = attention_params(a),
-                                .rows = (int)rows,
-                                .nearby = (int)nearby_heads(a),
-                                .packed = is_packed(a, rows)};
-}
-
 SolStatus attention_tiled_params(SolContext *ctx, const SolAttention *a, AttentionTiledParams *p) {
-  *p = tiled_params(a);
+  int64_t rows = ops_ceil_div(a->queries, ATTENTION_TILED_ROWS);
+  *p = (AttentionTiledParams){.all = attention_params(a),
+                              .rows = (int)rows,
+                              .nearby = (int)nearby_heads(a),
+                              .packed = is_packed(a, rows)};
   return make_maps(ctx, a, ATTENTION_TILED_ROWS / 2, ATTENTION_TILED_KEYS(a->d), p);
 }
 
@@ -239,14 +229,10 @@ static SolStatus launch_wgmma(SolContext *ctx, int kernel, const AttentionTiledP
   return ops_launch(ctx, &ops_attention, &l, stream);
 }
 
-// shifted: rows begin at any element; brief: sequences of up to so many tokens are another kernel's.
-static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, bool shifted, int brief,
-                              SolStream stream) {
-  int kernel = kernel_for(a, shifted ? TILED_SHIFTED : TILED_WGMMA);
-  AttentionTiledParams p = tiled_params(a);
-  SolStatus status = shifted ? SOL_OK : attention_tiled_params(ctx, a, &p);
+static SolStatus launch_tiled(SolContext *ctx, const SolAttention *a, int kernel, SolStream stream) {
+  AttentionTiledParams p;
+  SolStatus status = attention_tiled_params(ctx, a, &p);
   if (status) return status;
-  p.brief = brief;
   return launch_wgmma(ctx, kernel, &p, p.rows * a->batch * a->heads, ctx->sms, ATTENTION_TILED_THREADS,
                       stream);
 }
@@ -325,41 +311,25 @@ static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t row
 // ---- items ----
 
 // Rows of a slot where one has all keys of a sequence, and a tile of 64 neither these nor the queries; 0: it is not for these. Heads are all that blocks share out, so queries are not many.
-enum { ITEMS_KEYS = 128 };
 static int items_rows(const SolAttention *a) {
-  enum { QUERIES = 256 };
-  bool fits = a->d < 256 && a->keys <= ITEMS_KEYS && a->queries <= QUERIES;
+  enum { KEYS = 128, QUERIES = 256 };
+  bool fits = a->d < 256 && a->keys <= KEYS && a->queries <= QUERIES;
   bool beyond = a->keys > ATTENTION_BRIEF_ROWS && a->queries > ATTENTION_BRIEF_ROWS;
   return fits && beyond && !brief_span(a, ATTENTION_BRIEF_ROWS) ? (int)ops_ceil_div(a->keys, 16) * 16 : 0;
 }
 
-// queries: the most of a sequence that are there; brief: sequences of more tokens are another kernel's.
-static SolStatus launch_items(SolContext *ctx, const SolAttention *a, int rows, int64_t queries, int brief,
-                              SolStream stream) {
+static SolStatus launch_items(SolContext *ctx, const SolAttention *a, int rows, SolStream stream) {
   int64_t bytes = a->d * 2, left = ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES * 64 * bytes;
   int64_t slots = left / (rows * bytes);
   AttentionTiledParams p = {.all = attention_params(a),
-                            .rows = (int)ops_ceil_div(queries, 64),
+                            .rows = (int)ops_ceil_div(a->queries, 64),
                             .box = rows,
-                            .slots = (int)(slots < ATTENTION_ITEMS_SLOTS ? slots : ATTENTION_ITEMS_SLOTS),
-                            .brief = brief};
+                            .slots = (int)(slots < ATTENTION_ITEMS_SLOTS ? slots : ATTENTION_ITEMS_SLOTS)};
   p.all.tiles = a->heads * a->batch;
   SolStatus status = make_maps(ctx, a, 64, rows, &p);
   if (status) return status;
   return launch_wgmma(ctx, kernel_for(a, ITEMS_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_ITEMS_THREADS,
                       stream);
-}
-
-// Packed sequences which may be long, but of which most are short: these are items, and the others are tiled.
-static bool is_mixed(const SolAttention *a) {
-  int64_t room = ITEMS_KEYS * a->batch;
-  return a->d < 256 && a->kv_starts && a->q_tokens <= room && a->kv_tokens <= room &&
-         is_packed(a, ops_ceil_div(a->queries, ATTENTION_TILED_ROWS));
-}
-
-static SolStatus launch_mixed(SolContext *ctx, const SolAttention *a, SolStream stream) {
-  SolStatus status = launch_items(ctx, a, ITEMS_KEYS, ITEMS_KEYS, ITEMS_KEYS, stream);
-  return status ? status : launch_tiled(ctx, a, false, ITEMS_KEYS, stream);
 }
 
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -368,11 +338,9 @@ SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) 
   bool has = ctx->cc >= 90 && can_count(&a) && ops_has_kernel(ctx, &ops_attention, tiled),
        wgmma = has && can_tile(&a);
   if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS)) return launch_odd(ctx, &a, stream);
-  if (wgmma && items_rows(&a)) return launch_items(ctx, &a, items_rows(&a), a.queries, 0, stream);
-  if (wgmma && is_mixed(&a) && !getenv("SOL_TRY_TILED")) return launch_mixed(ctx, &a, stream); // TRY
+  if (wgmma && items_rows(&a)) return launch_items(ctx, &a, items_rows(&a), stream);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
   if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
-  if (getenv("SOL_TRY_OLD") && !wgmma) return launch_mma(ctx, &a, stream); // TRY
-  if (has && !(wgmma && is_short(&a))) return launch_tiled(ctx, &a, !wgmma, 0, stream);
+  if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
   return launch_mma(ctx, &a, stream);
 }

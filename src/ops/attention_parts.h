@@ -7,7 +7,6 @@
 
 enum {
 #define TILED(kind, d)         ATTENTION_TILED_##kind##_##d,
-#define TILED_ODD(kind, d)     ATTENTION_TILED_ODD_##kind##_##d,
 #define BRIEF(kind, d, halves) ATTENTION_BRIEF_##kind##_##d##_##halves,
 #define ODD(kind, d)           ATTENTION_ODD_##kind##_##d,
 #define PAIR(kind, d)          ATTENTION_PAIR_##kind##_##d,

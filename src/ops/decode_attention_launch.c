@@ -1,7 +1,6 @@
 // How sequences are cut into parts, and the two kernels: one for the parts, one that adds them up.
 #include "kernels/common.h"
 #include "ops/decode_attention_parts.h"
-#include <stdlib.h> // TRY
 
 const char *const decode_kernels[DECODE_KERNELS] = {
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
@@ -88,22 +87,22 @@ static int64_t row_bytes(const SolDecodeAttention *a) { // of a token, for one h
   return DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a)));
 }
 
-// Whether, where copies are not of boxes, each warp has items of its own: of so few heads that an item may be short beside its sums.
+// Whether each warp may have items of its own, as where copies are not of boxes: of so few heads that an item may be short beside its sums.
 static bool is_alone(const SolDecodeAttention *a) {
   return (a->d == 64 || a->d == 256) && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 2;
 }
 
-// Whether no sequence has more than a warp's item, so that what a block does at a part's begin and end would take longer than its bytes.
+// Of those the ones whose sequences all have so few tokens that half of a block's warps would have none, and a part's begin and end
+// take longer than its bytes.
 static bool is_brief(const SolDecodeAttention *a) {
   int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length;
-  return a->d != DECODE_LATENT && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 8 &&
-         seen * row_bytes(a) <= DECODE_ALONE_BYTES;
+  return is_alone(a) && a->d == 256 && seen * row_bytes(a) <= DECODE_ALONE_BYTES / 2;
 }
 
 // How blocks and warps share the work.
 static int how_to(SolContext *ctx, const SolDecodeAttention *a) {
   bool alone = ops_has_kernel(ctx, &ops_decode_attention, DECODE_ALONE_2_64);
-  if (alone && is_brief(a) && !getenv("SOL_TRY_OLD")) return WARPS_ALONE;
+  if (alone && is_brief(a)) return WARPS_ALONE;
   if (a->d != DECODE_LATENT && has_boxes(ctx, a)) return PARTS_ALONE;
   return alone && is_alone(a) ? WARPS_ALONE : WARPS_TOGETHER;
 }
