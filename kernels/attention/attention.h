@@ -33,6 +33,7 @@ typedef struct AttentionTiledParams {
   int each, more; // brief, pair: heads of a tile, and how many tiles have one more
   int box, slots; // pair: rows of a slot, and how many slots there are
   int nearby; // heads, over all sequences, whose tiles go together: so many keys and values stay in L2
+  int packed; // tiled: blocks count the tiles of each sequence, most of which have fewer than they may
 } AttentionTiledParams;
 
 // attention_mma.cuh: blocks of 64 queries, 16 a warp.
@@ -59,13 +60,15 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_PAIR_SLOTS   16 // at most
 #define ATTENTION_PAIR_SHARED  (227 * 1024)
 
-// attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each.
+// attention_wgmma.cuh: a warpgroup that copies, and two of 64 queries each; packed sequences, at most, whose tiles blocks count.
+#define ATTENTION_SEQUENCES 1024
 #define ATTENTION_TILED_THREADS 384
 #define ATTENTION_TILED_ROWS 128
 #define ATTENTION_TILED_KEYS(d) ((d) == 256 ? 64 : 128)
 #define ATTENTION_STAGES(d) ((d) == 64 ? 3 : 2)
-// Queries, stages of keys and values, results (which for 256 take the queries' place), barriers.
+// Queries, stages of keys and values, results (which for 256 take the queries' place), barriers, the sequences' tiles.
 #define ATTENTION_TILED_SHARED(d)                                                                            \
-  (((d) == 256 ? 1 : 2) * ATTENTION_TILED_ROWS * (d) * 2 + 2 * ATTENTION_STAGES(d) * ATTENTION_TILED_KEYS(d) * (d) * 2 + 256)
+  (((d) == 256 ? 1 : 2) * ATTENTION_TILED_ROWS * (d) * 2 + 2 * ATTENTION_STAGES(d) * ATTENTION_TILED_KEYS(d) * (d) * 2 + \
+   256 + (ATTENTION_SEQUENCES + 16) * 4)
 
 #endif

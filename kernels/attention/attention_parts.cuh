@@ -40,6 +40,53 @@ INLINE Seen attention_all_seen(const AttentionParams &p, const Sequence &s, int 
   return {attention_seen(p, s, first).from, first < end ? attention_seen(p, s, min(first + count, end) - 1).to : 0};
 }
 
+// Sums of what is before each of `count` numbers, up to MOST of them, after which there is room for the warps' sums; number i is count_of(i, load(i)). The
+// first THREADS of the block count. Returns the sum of all.
+template <int THREADS, int MOST, class Load, class Count> INLINE int count_before(int *before, int count, Load load, Count count_of) {
+  enum { EACH = (MOST + THREADS - 1) / THREADS };
+  int each = (count + THREADS - 1) / THREADS, own[EACH], mine[EACH], sum = 0;
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32, from = threadIdx.x * each, *warps = before + MOST;
+  bool counts = threadIdx.x < THREADS;
+  auto has = [&](int i) { return counts && i < each && from + i < count; };
+#pragma unroll
+  for (int i = 0; i < EACH; i++) own[i] = has(i) ? load(from + i) : 0; // all on their way together
+#pragma unroll
+  for (int i = 0; i < EACH; i++) {
+    mine[i] = sum;
+    if (has(i)) sum += count_of(from + i, own[i]);
+  }
+  int at = sum;
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) {
+    int other = __shfl_up_sync(~0u, at, o);
+    at += lane >= o ? other : 0;
+  }
+  if (counts && lane == 31) warps[warp] = at;
+  __syncthreads();
+  at -= sum;
+  int all = 0;
+  for (int w = 0; w < THREADS / 32; w++) {
+    at += w < warp ? warps[w] : 0;
+    all += warps[w];
+  }
+#pragma unroll
+  for (int i = 0; i < EACH; i++)
+    if (has(i)) before[from + i] = at + mine[i];
+  __syncthreads();
+  return all;
+}
+
+// The last of `count` that does not begin after `at`, of what count_before left.
+INLINE int last_before(const int *before, int count, int at) {
+  int low = 0, high = count;
+  while (high - low > 1) {
+    int middle = (low + high) / 2;
+    if (before[middle] <= at) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
 // What a score is multiplied by so that 2^x is its exponential, and how it is capped before that: soft_capped(score * before, cap).
 typedef struct ScoreUnit {
   float unit, before, cap; // cap 0: none, and `before` is not used

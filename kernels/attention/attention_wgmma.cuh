@@ -27,6 +27,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
   struct Shared { // tiles begin at multiples of 1024
     uint8_t q[2][Q_BYTES], k[STAGES][KV_BYTES], v[STAGES][KV_BYTES], o[OWN_PLACE ? 2 * Q_BYTES : 16];
     uint64_t q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+    int before[ATTENTION_SEQUENCES + 16]; // packed: tiles of the sequences before each
   };
   struct Ring {
     int stage = 0;
@@ -42,15 +43,36 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
   };
 
   // Items: some heads, all their tiles of queries, the last first since with `causal` they see most; then the next heads. Every other
-  // round of the grid goes backwards, which evens out what blocks have to do. false: there is nothing to do.
-  static __device__ __forceinline__ bool item_at(const AttentionTiledParams &p, int round, int total, Item *item) {
-    int grid = gridDim.x, index = round * grid + (round % 2 ? grid - 1 - blockIdx.x : blockIdx.x);
-    if (index >= total) return false;
+  // round of the grid goes backwards, which evens out what blocks have to do.
+  static __device__ __forceinline__ void find_item(const AttentionTiledParams &p, int index, Item *item) {
     int band = index / (p.nearby * p.rows), in_band = index - band * p.nearby * p.rows;
     int heads = min(p.nearby, p.all.batch * p.all.heads - band * p.nearby), all = band * p.nearby + in_band % heads;
     item->b = all / p.all.heads, item->head = all % p.all.heads;
     item->first = (p.rows - 1 - in_band / heads) * 2 * ROWS;
     item->q = attention_sequence(p.all, item->b);
+  }
+
+  // Packed: all heads of a tile of a sequence, its last tile first, and then the next one's.
+  static __device__ __forceinline__ int tiles_of(const Sequence &q) {
+    return (q.queries + 2 * ROWS - 1) / (2 * ROWS);
+  }
+  static __device__ __forceinline__ int count_packed(Shared *s, const AttentionTiledParams &p) {
+    return count_before<ATTENTION_TILED_THREADS, ATTENTION_SEQUENCES>(
+        s->before, p.all.batch, [&](int i) { return tiles_of(attention_sequence(p.all, i)); }, [](int, int tiles) { return tiles; });
+  }
+  static __device__ __forceinline__ void find_packed(const Shared *s, const AttentionTiledParams &p, int index, Item *item) {
+    int tile = index / p.all.heads;
+    item->b = last_before(s->before, p.all.batch, tile), item->head = index - tile * p.all.heads;
+    item->q = attention_sequence(p.all, item->b);
+    item->first = (tiles_of(item->q) - 1 - (tile - s->before[item->b])) * 2 * ROWS;
+  }
+
+  // false: there is nothing to do.
+  static __device__ __forceinline__ bool item_at(const Shared *s, const AttentionTiledParams &p, int round, int total, Item *item) {
+    int grid = gridDim.x, index = round * grid + (round % 2 ? grid - 1 - blockIdx.x : blockIdx.x);
+    if (index >= total) return false;
+    if (p.packed) find_packed(s, p, index, item);
+    else find_item(p, index, item);
     if (item->first >= item->q.queries) return false;
     int last = min(item->first + 2 * ROWS, item->q.queries) - 1;
     Seen top = attention_seen(p.all, item->q, item->first), bottom = attention_seen(p.all, item->q, last);
@@ -81,7 +103,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     uint32_t parity = 0;
     Item t;
     for (int round = 0; round * (int)gridDim.x < total; round++) {
-      if (!item_at(p, round, total, &t)) continue;
+      if (!item_at(s, p, round, total, &t)) continue;
       load_queries(s, p, t, 0, parity); // where no keys are seen too: their place may be the results'
       if (t.low >= t.high) load_queries(s, p, t, 1, parity);
       for (int tile = t.high - 1; tile >= t.low; tile--, ring.next()) {
@@ -252,7 +274,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     Item t;
     if (TURNS && group) named_arrive(3, 256); // the first turn is the first warpgroup's
     for (int round = 0; round * (int)gridDim.x < total; round++) {
-      if (!item_at(p, round, total, &t)) continue;
+      if (!item_at(s, p, round, total, &t)) continue;
       Sight w = sight_of(p, t, t.first + group * ROWS, thread);
       Sums o = {};
       Softmax x = softmax_start();
@@ -274,7 +296,6 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
   static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    int total = p.rows * p.all.batch * p.all.heads;
     static_assert(KEYS != ATTENTION_TILED_KEYS(D) || STAGES != ATTENTION_STAGES(D) || sizeof(Shared) <= ATTENTION_TILED_SHARED(D), "as the launcher has it");
     if (threadIdx.x == 0) {
       tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
@@ -288,6 +309,7 @@ template <int KIND, int D, int TURNS = 1, int KEYS = ATTENTION_TILED_KEYS(D), in
     __syncthreads();
     let_successor_start();
     wait_for_predecessor();
+    int total = (p.packed ? count_packed(s, p) : p.rows * p.all.batch) * p.all.heads;
     if (threadIdx.x < 128) {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
       if (threadIdx.x == 0) produce(s, p, total);

@@ -20,12 +20,8 @@
 #endif
 #define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                       \
   DECODE(kind##_##fp8##_##d##_##tiles, warps * 32, blocks, DecodeWarps<kind, fp8, d, tiles, keys, warps, places>)
-#if __CUDA_ARCH_FEAT_SM90_ALL // PART is for these
-#define ALONE(...)
-#else
 #define ALONE(kind, d, keys, warps, blocks)                                                                  \
   DECODE(alone_##kind##_##d, warps * 32, blocks, DecodeAlone<kind, d, keys, warps>)
-#endif
 #define LATENT_1(kind) DECODE(latent_##kind##_1, DECODE_THREADS, 1, DecodeSplit<kind, 1, 1, 1>)
 #define MANY_1(kind)                                                                                         \
   DECODE(many_##kind##_1, DECODE_THREADS *DECODE_MANY_GROUPS, 1, DecodeSplit<kind, 1, DECODE_MANY_GROUPS, DECODE_MANY_TALL>)

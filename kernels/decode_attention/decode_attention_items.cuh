@@ -40,41 +40,14 @@ template <bool COARSE = false> INLINE int decode_parts(const DecodeParams &p, in
   return max((length - decode_seen_from(p, length) + part - 1) / part, 1);
 }
 
-// Sums of the parts of the sequences before each, of `count` from `first` on; DECODE_SEQUENCES of them, after which there is
-// room for the warps' sums. The first THREADS of the block count. Returns the sum of all. lengths: or NULL; the sequences'.
+// Sums of the parts of the sequences before each, of `count` from `first` on, as count_before has them. lengths: or NULL; the sequences'.
 template <int THREADS, bool COARSE> INLINE int decode_count_parts(int *before, const DecodeParams &p, int first, int count, int *lengths) {
-  enum { EACH = DECODE_SEQUENCES / THREADS };
-  int each = (count + THREADS - 1) / THREADS, own[EACH], mine[EACH], sum = 0;
-  int lane = threadIdx.x % 32, warp = threadIdx.x / 32, from = threadIdx.x * each, *warps = before + DECODE_SEQUENCES;
-  bool counts = threadIdx.x < THREADS;
-#pragma unroll
-  for (int i = 0; i < EACH; i++) own[i] = counts && i < each && from + i < count ? decode_length(p, first + from + i) : -1; // all on their way together
-#pragma unroll
-  for (int i = 0; i < EACH; i++) {
-    mine[i] = sum;
-    if (own[i] < 0) continue;
-    if (lengths) lengths[from + i] = own[i];
-    sum += decode_parts<COARSE>(p, own[i]);
-  }
-  int at = sum;
-#pragma unroll
-  for (int o = 1; o < 32; o *= 2) {
-    int other = __shfl_up_sync(~0u, at, o);
-    at += lane >= o ? other : 0;
-  }
-  if (counts && lane == 31) warps[warp] = at;
-  __syncthreads();
-  at -= sum;
-  int all = 0;
-  for (int w = 0; w < THREADS / 32; w++) {
-    at += w < warp ? warps[w] : 0;
-    all += warps[w];
-  }
-#pragma unroll
-  for (int i = 0; i < EACH; i++)
-    if (own[i] >= 0) before[from + i] = at + mine[i];
-  __syncthreads();
-  return all;
+  return count_before<THREADS, DECODE_SEQUENCES>(
+      before, count, [&](int i) { return decode_length(p, first + i); },
+      [&](int i, int length) {
+        if (lengths) lengths[i] = length;
+        return decode_parts<COARSE>(p, length);
+      });
 }
 
 template <bool COARSE = false> INLINE void decode_start_part(const DecodeParams &p, DecodeItem *item) {
@@ -96,12 +69,7 @@ template <bool COARSE = false> INLINE DecodeItem decode_find(const DecodePlan &x
   uint64_t tile, in_tile, at, kv;
   split(index, x.per_tile, &tile, &in_tile);
   split(in_tile, p.kv_heads, &at, &kv);
-  int low = 0, high = x.count; // the last sequence that does not begin after it
-  while (high - low > 1) {
-    int middle = (low + high) / 2;
-    if (x.before[middle] <= (int)at) low = middle;
-    else high = middle;
-  }
+  int low = last_before(x.before, x.count, (int)at);
   item.index = index, item.left = x.per_tile - in_tile, item.kv = (int)kv, item.tile = (int)tile;
   item.b = x.first + low, item.part = (int)at - x.before[low];
   item.length = lengths ? lengths[low] : decode_length(p, item.b), item.parts = decode_parts<COARSE>(p, item.length);

@@ -85,7 +85,12 @@ static SolStatus randomise(Sets *s, int k, size_t bytes, uint64_t seed, SolError
   size_t block = bytes < BLOCK || is_ids(v) ? bytes : BLOCK;
   char *host = sol_heap_alloc(block), *at = s->memory[k];
   if (!host) return sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
-  trial_values(v, seed + 1000003u * (uint64_t)k, host, (int64_t)(block / size_of(v)));
+  size_t before = full.fill == OPS_FILL_STARTS ? (size_t)s->misalign * size_of(v) : 0;
+  size_t each =
+      full.fill == OPS_FILL_STARTS && s->step[k] ? s->step[k] : block; // starts begin anew in each set
+  for (size_t from = 0; from + each <= block; from += each)
+    trial_values(v, seed + 1000003u * (uint64_t)k + from, host + from + before,
+                 (int64_t)((each - before) / size_of(v)));
   SolStatus status = sol_context_write(s->ctx, at, host, block, err);
   sol_heap_free(host);
   size_t turn = 0;

@@ -193,6 +193,12 @@ static SolStatus make_maps(SolContext *ctx, const SolAttention *a, int q_box, in
   return status ? status : make_map(ctx, a, &t[2], kv_box, &p->v);
 }
 
+// Whether most tiles that sequences may have are not there, so that it pays to count those that are.
+static bool is_packed(const SolAttention *a, int64_t rows) {
+  int64_t there = a->q_tokens / ATTENTION_TILED_ROWS + a->batch; // at most
+  return a->q_starts && a->batch <= ATTENTION_SEQUENCES && rows * a->batch >= 2 * there;
+}
+
 // Heads whose keys and values take about 32 MB.
 static int64_t nearby_heads(const SolAttention *a) {
   int64_t all = a->batch * a->heads, group = a->heads / a->kv_heads;
@@ -202,9 +208,11 @@ static int64_t nearby_heads(const SolAttention *a) {
 }
 
 SolStatus attention_tiled_params(SolContext *ctx, const SolAttention *a, AttentionTiledParams *p) {
+  int64_t rows = ops_ceil_div(a->queries, ATTENTION_TILED_ROWS);
   *p = (AttentionTiledParams){.all = attention_params(a),
-                              .rows = (int)ops_ceil_div(a->queries, ATTENTION_TILED_ROWS),
-                              .nearby = (int)nearby_heads(a)};
+                              .rows = (int)rows,
+                              .nearby = (int)nearby_heads(a),
+                              .packed = is_packed(a, rows)};
   return make_maps(ctx, a, ATTENTION_TILED_ROWS / 2, ATTENTION_TILED_KEYS(a->d), p);
 }
 

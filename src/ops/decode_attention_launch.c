@@ -83,16 +83,28 @@ static bool has_boxes(SolContext *ctx, const SolDecodeAttention *a) {
          (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
 }
 
-// Whether, where copies are not of boxes, each warp has items of its own: of so few heads that an item may be short beside its sums.
+static int64_t row_bytes(const SolDecodeAttention *a) { // of a token, for one head of K and V
+  return DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a)));
+}
+
+// Whether each warp may have items of its own, as where copies are not of boxes: of so few heads that an item may be short beside its sums.
 static bool is_alone(const SolDecodeAttention *a) {
   return (a->d == 64 || a->d == 256) && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 2;
 }
 
+// Of those the ones whose sequences all have so few tokens that half of a block's warps would have none, and a part's begin and end
+// take longer than its bytes.
+static bool is_brief(const SolDecodeAttention *a) {
+  int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length;
+  return is_alone(a) && a->d == 256 && seen * row_bytes(a) <= DECODE_ALONE_BYTES / 2;
+}
+
 // How blocks and warps share the work.
 static int how_to(SolContext *ctx, const SolDecodeAttention *a) {
+  bool alone = ops_has_kernel(ctx, &ops_decode_attention, DECODE_ALONE_2_64);
+  if (alone && is_brief(a)) return WARPS_ALONE;
   if (a->d != DECODE_LATENT && has_boxes(ctx, a)) return PARTS_ALONE;
-  return is_alone(a) && ops_has_kernel(ctx, &ops_decode_attention, DECODE_ALONE_2_64) ? WARPS_ALONE
-                                                                                      : WARPS_TOGETHER;
+  return alone && is_alone(a) ? WARPS_ALONE : WARPS_TOGETHER;
 }
 
 // Of the variants for the shape the first with room for all heads that share one of K, or else the last. MLA's of sm_90a
@@ -132,10 +144,6 @@ static int64_t tokens_of(int64_t bytes, int64_t row) {
   int64_t tokens = 128;
   while (tokens * row < bytes) tokens *= 2;
   return tokens;
-}
-
-static int64_t row_bytes(const SolDecodeAttention *a) { // of a token, for one head of K and V
-  return DECODE_ROW_BYTES(a->d, a->v_dim, ops_size(decode_cache_type(a)));
 }
 
 // Whether an item has all of an SM, as in the variants of one block.
