@@ -26,7 +26,6 @@ typedef struct State {
 
 // The launch, and clocks until a result arrives, which tell the part of a wait that others have hidden.
 typedef struct Launch {
-  const MachineModel *model;
   const SassCode *code;
   AuditInst *insts;
   const uint32_t *inst_of;
@@ -137,20 +136,19 @@ static double guards_taken(const Launch *l, const SassBlock *block) {
   return loads > 0 ? taken / loads : 1;
 }
 
-// Of the executions of a branch or call, those behind which the warp goes on elsewhere than at the next instruction.
+// Of the executions of an instruction, those behind which the warp goes on further away than at the next one. The branch back of a loop
+// finds what it leads to.
 static double jumps_of(const SassInst *m, const SassBlock *block, double times, const double *all) {
-  if (m->kind == SASS_KIND_CALL || m->kind == SASS_KIND_JUMP) return 1;
-  if (m->kind != SASS_KIND_BRANCH) return 0;
+  switch (m->kind) {
+  case SASS_KIND_CALL:
+  case SASS_KIND_RETURN:
+  case SASS_KIND_JUMP: return 1;
+  case SASS_KIND_BRANCH: break;
+  default: return 0;
+  }
+  if (block->branch == SASS_NONE || block->branch <= block->next) return 0;
   double onward = block->next == SASS_NONE ? 0 : all[block->next];
   return onward < times ? 1 - onward / times : 0;
-}
-
-// Clocks of an instruction besides those that the compiler wrote for it: to go on elsewhere, to meet lanes that may have gone elsewhere.
-static double detour_of(const Launch *l, const SassInst *m, uint32_t b, const double *all) {
-  enum { BSYNC = 0x141 };
-  if (m->opcode == BSYNC) return l->model->meeting_clocks;
-  if (m->kind == SASS_KIND_RETURN) return l->model->return_clocks;
-  return jumps_of(m, &l->code->blocks[b], all[b], all) * l->jump[b];
 }
 
 static void pass_block(const Launch *l, uint32_t b, State *s, const double *all, bool count) {
@@ -161,7 +159,7 @@ static void pass_block(const Launch *l, uint32_t b, State *s, const double *all,
     AuditInst *in = &l->insts[l->inst_of[i] == SASS_NONE ? 0 : l->inst_of[i]];
     Wait w = await(l, s, m->waits);
     if (count && w.what) count_wait(w.what, times * w.clocks * w.share / l->latency[w.what], &in->executed);
-    double clocks = m->stall + late + detour_of(l, m, b, all);
+    double clocks = m->stall + late + jumps_of(m, block, times, all) * l->jump[b];
     if (count) in->executed.clocks += times * clocks;
     if (count && m->guarded) in->executed.idle += idle;
     pass_wait(s, &w);
@@ -202,10 +200,8 @@ typedef struct Fetches { // by block
 
 static void find_fetch(const SassCode *code, const MachineModel *m, const double *times, uint32_t first,
                        uint32_t last, const Fetches *to) {
-  double fetch = fetch_of(m, code_of(code, times, first, last)), span = span_of(code, times, first, last),
-         jump = span > m->code_bytes   ? m->jump_far_clocks
-                : span > m->jump_bytes ? m->jump_clocks
-                                       : m->jump_near_clocks;
+  double fetch = fetch_of(m, code_of(code, times, first, last)),
+         jump = span_of(code, times, first, last) > m->code_bytes ? m->jump_far_clocks : m->jump_clocks;
   for (uint32_t b = first; b <= last; b++)
     if (last - first < to->size[b]) to->size[b] = last - first, to->fetch[b] = fetch, to->jump[b] = jump;
 }
@@ -260,7 +256,7 @@ static void pass_on(const Launch *l, uint32_t b, const double *times, State *bef
 bool audit_scoreboards(const SassCode *code, const MachineModel *model, AuditInst *insts, uint32_t count,
                        const double *times, const uint32_t *inst_of, SolArena *arena) {
   SolFigure shared = model->device->smem_latency;
-  Launch l = {.model = model, .code = code, .insts = insts, .inst_of = inst_of};
+  Launch l = {.code = code, .insts = insts, .inst_of = inst_of};
   l.apart = model->constant_apart_clocks;
   l.latency[UNIT] = model->unit_clocks;
   l.latency[SHARED] = sol_known(shared) ? shared.value : 0;
