@@ -211,11 +211,8 @@ typedef struct BandPlan {
 // A tile of `down` times eight rows, and as many columns as `most` threads next to each other have, or fewer in equal strips. false: there is no space.
 static bool band_size(const SolContext *ctx, const SolStencil *a, const Variant *v, int before, int64_t most,
                       int64_t down, BandPlan *b) {
-  enum {
-    ROW = 10,
-    CHUNK = 7,
-    TURN = 150
-  }; // instructions beside those of sums, for a row of a thread, a chunk, a tile: estimates
+  // Instructions beside those of sums, for a row of a thread, a chunk, a tile: estimates.
+  enum { ROW = 10, CHUNK = 7, TURN = 150 };
   int64_t size = ops_size(a->dtype), out = ops_size(out_of(a)), each = v->rows, radius = v->radius;
   int64_t n = a->n + before, beyond = most * each >= n ? 0 : 32 / out;
   if (most * each <= 2 * beyond) return false;
@@ -241,7 +238,7 @@ static bool band_size(const SolContext *ctx, const SolStencil *a, const Variant 
   b->buffer = ((x_bytes > y_bytes ? x_bytes : y_bytes) + 127) / 128 * 128;
   if (2 * b->buffer > BAND_SHARED || 2 * b->buffer > ((220 << 10) / v->blocks)) return false;
   b->tiles = b->strips * ops_ceil_div(a->m, rows);
-  double taps = 4 * v->radius + 1, own = each * (taps + 3) + ROW,
+  double own = (double)(each * (4 * radius + 1 + 3) + ROW),
          warps = (double)ops_ceil_div(b->groups * b->down, 32);
   double instructions =
       warps * (STENCIL_EIGHT * own + (double)(2 * radius) * 2 * (double)each + TURN) +
@@ -251,7 +248,21 @@ static bool band_size(const SolContext *ctx, const SolStencil *a, const Variant 
   return true;
 }
 
-static void plan_band(const SolContext *ctx, const SolStencil *a, const Variant *v, StencilBandParams *p,
+// Whether bands are faster than what else there is, by what an H200 took for each of these kernels. Narrow rows: a thread of a large radius reads all it needs by
+// single elements without them, and tiles for tensor cores are mostly empty. Longer ones: where lanes of strips have no columns. It depends on a row alone, as the
+// order of sums of the tensor cores is another one.
+static bool is_banded(const SolStencil *a, bool narrow) {
+  enum { LEAST = 32 }; // columns: of fewer rows come into shared memory by chunks that are mostly other rows'
+  if (ops_size(a->dtype) == 4) return narrow && a->radius > 3;
+  if (a->radius > 5) return false;
+  if (a->radius > 3 || narrow) return a->radius > 2 && a->n >= LEAST;
+  const Variant *v = &variants[pick_strip(a)];
+  int64_t lanes = ops_ceil_div(a->n, strip_columns(a, v->rows)) * 32 * v->rows;
+  return (double)lanes > (a->radius == 1 ? 1.4 : 1.1) * (double)a->n;
+}
+
+// false: no tile has space in shared memory.
+static bool plan_band(const SolContext *ctx, const SolStencil *a, const Variant *v, StencilBandParams *p,
                       OpsLaunch *l) {
   int size = ops_size(a->dtype);
   p->before = size == 2 ? (int32_t)((uintptr_t)a->x / 2 % 2) : 0;
@@ -260,14 +271,15 @@ static void plan_band(const SolContext *ctx, const SolStencil *a, const Variant 
   for (int threads = STENCIL_THREADS; threads >= 64; threads /= 2)
     for (int i = 1; i <= 8; i++) {
       if (band_size(ctx, a, v, p->before, threads / i, i, &b) && b.cost < best.cost) best = b;
-      int64_t down = threads / whole * (8 + i) / 16;
-      if (down > 8 && band_size(ctx, a, v, p->before, whole, down, &b) && b.cost < best.cost) best = b;
+      int64_t below = threads / whole * (8 + i) / 16;
+      if (below > 8 && band_size(ctx, a, v, p->before, whole, below, &b) && b.cost < best.cost) best = b;
     }
+  if (!isfinite(best.cost)) return false;
   int64_t row = p->x_stride * size, out = ops_size(out_of(a)),
           blocks = cpu_min(best.tiles, (int64_t)v->blocks * ctx->sms);
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
   p->strips = (uint32_t)best.strips, p->columns = (int32_t)best.columns, p->beyond = (int32_t)best.beyond;
-  p->rows = (int32_t)best.down * STENCIL_EIGHT, p->groups = (int32_t)best.groups;
+  p->rows = (int32_t)(best.down * STENCIL_EIGHT), p->groups = (int32_t)best.groups;
   p->strip_step = (uint32_t)(blocks % best.strips), p->row_step = blocks / best.strips * p->rows;
   p->x_step = p->row_step * row + (int64_t)p->strip_step * best.columns * size;
   p->y_step = (p->row_step * p->y_stride + (int64_t)p->strip_step * best.columns) * out;
@@ -277,12 +289,13 @@ static void plan_band(const SolContext *ctx, const SolStencil *a, const Variant 
   p->inner_end = a->m - v->radius - ops_ceil_div(v->radius * size + 16, row);
   p->slot = (int32_t)best.slot, p->x_pitch = (int32_t)best.x_pitch, p->x_skew = (int32_t)best.x_skew;
   p->y_pitch = (int32_t)best.y_pitch, p->buffer = (int32_t)best.buffer;
-  p->run = best.strips == 1 && p->y_stride == a->n, p->odd = size == 2 && p->x_stride % 2,
-  p->y_turns = p->y_stride % 2;
+  p->run = best.strips == 1 && p->y_stride == a->n, p->odd = size == 2 && p->x_stride % 2;
+  p->y_turns = p->y_stride % 2 != 0;
   while (p->lane_bits < 5 && p->slot / 16 > 8 << p->lane_bits) p->lane_bits++;
   l->block = (uint32_t)(ops_ceil_div(best.groups * best.down, 32) * 32);
   l->shared = (uint32_t)(2 * best.buffer);
   l->grid[0] = (uint32_t)blocks;
+  return true;
 }
 
 // Blocks of 8 warps, fewer for short rows: so many registers and so much shared memory that an SM has 16 warps.
@@ -335,14 +348,13 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
   bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
-  const char *try = getenv("SOL_TRY_STENCIL");
-  bool band = try && *try == 'o' ? false : try && *try == 'b' ? !flat : !flat && !(wide && a->radius <= 2);
-  int banded = 0;
-  while (variants[banded].size != size || variants[banded].radius < a->radius ||
-         variants[banded].layout != STENCIL_BAND)
-    banded++;
-  if (band && ops_has_kernel(ctx, &ops_stencil, banded)) {
-    StencilBandParams s = {.y = a->y,
+  int band = 0;
+  while (band < KERNEL_COUNT && (variants[band].size != size || variants[band].radius < a->radius ||
+                                 variants[band].layout != STENCIL_BAND))
+    band++;
+  if (!flat && !wide && is_banded(a, narrow) && band < KERNEL_COUNT &&
+      ops_has_kernel(ctx, &ops_stencil, band)) {
+    StencilBandParams b = {.y = a->y,
                            .x = a->x,
                            .m = a->m,
                            .n = a->n,
@@ -352,10 +364,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                            .y_kind = p.y_kind,
                            .radius = a->radius,
                            .centre = a->centre};
-    memcpy(s.side, a->side, sizeof s.side);
-    OpsLaunch of = {.kernel = banded, .early = true, .params = &s, .bytes = sizeof s};
-    plan_band(ctx, a, &variants[banded], &s, &of);
-    return ops_launch(ctx, &ops_stencil, &of, stream);
+    memcpy(b.side, a->side, sizeof b.side);
+    OpsLaunch of = {.kernel = band, .early = true, .params = &b, .bytes = sizeof b};
+    if (plan_band(ctx, a, &variants[band], &b, &of)) return ops_launch(ctx, &ops_stencil, &of, stream);
   }
   int strips = flat || narrow || wide ? -1 : pick_strip(a);
   if (strips >= 0 && ops_has_kernel(ctx, &ops_stencil, strips)) {
@@ -451,8 +462,8 @@ static void cost(const void *args, SolOpArgs *op) {
 
 // MxN: smaller than the stencil, partial tiles, several tiles in both directions, and single rows.
 static const int64_t shapes[][4] = {
-    {1, 1},    {1, 3},    {5, 2},    {33, 31},  {1, 769}, {17, 128}, {40, 300}, {70, 132},
-    {1, 4096}, {3, 1023}, {1, 8191}, {64, 136}, {0, 64},  {301, 11}, {65, 64},  {90, 8},
+    {1, 1},    {1, 3},    {5, 2},  {33, 31},  {1, 769}, {17, 128}, {40, 300}, {70, 132}, {1, 4096}, {3, 1023},
+    {1, 8191}, {64, 136}, {0, 64}, {301, 11}, {65, 64}, {90, 8},   {150, 45}, {3, 90},   {19, 700},
 };
 static const int64_t bench[][4] = {{1, 1 << 25}, {4096, 4096}, {8192, 8192}, {3001, 5125}};
 
