@@ -391,6 +391,7 @@ static bool plan_clustered(const NormCall *call, NormParams *p, int kind, int in
   int64_t most = blocks > BLOCKS ? NORM_SPREAD_THREADS : NORM_SPREAD_THREADS / 2;
   if (blocks > BLOCKS) blocks = BLOCKS;
   if (p->residual || p->ids || p->y_kind != kind || !has_vectors(call) || bytes > blocks * MOST) return false;
+  if (!call->layer && p->weight_kind == kind) return false; // as fast without
   p->parts = parts_shape(p->y, (int64_t)p->m, p->n, in, in, blocks);
   int32_t chunks = spread_chunks(&p->parts, in);
   int64_t threads = ops_ceil_div(ops_ceil_div(chunks, ops_ceil_div(chunks, most)), 32) * 32;
