@@ -92,11 +92,11 @@ static bool is_alone(const SolDecodeAttention *a) {
   return (a->d == 64 || a->d == 256) && decode_cache_type(a) != SOL_FP8 && a->heads / a->kv_heads <= 2;
 }
 
-// Of those the ones whose sequences all have so few tokens that half of a block's warps would have none, and a part's begin and end
-// take longer than its bytes.
+// Of those the ones whose sequences all have so few tokens that what a block does at a part's begin and end
+// takes longer than its bytes.
 static bool is_brief(const SolDecodeAttention *a) {
   int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length;
-  return is_alone(a) && a->d == 256 && seen * row_bytes(a) <= DECODE_ALONE_BYTES / 2;
+  return is_alone(a) && seen * row_bytes(a) <= DECODE_ALONE_BYTES / 2;
 }
 
 // How blocks and warps share the work.
