@@ -252,10 +252,13 @@ static bool band_size(const SolContext *ctx, const SolStencil *a, const Variant 
 // single elements without them, and tiles for tensor cores are mostly empty. Longer ones: where lanes of strips have no columns. It depends on a row alone, as the
 // order of sums of the tensor cores is another one.
 static bool is_banded(const SolStencil *a, bool narrow) {
-  enum { LEAST = 28 }; // columns: of fewer rows come into shared memory by chunks that are mostly other rows'
+  enum {
+    LEAST = 28, // columns: of fewer rows come into shared memory by chunks that are mostly other rows'
+    MOST = 1024 // of longer rows tiles for tensor cores are full
+  };
   if (ops_size(a->dtype) == 4) return narrow && a->radius > 3 && a->n >= LEAST;
   if (a->radius > 5) return false;
-  if (a->radius > 3 || narrow) return a->radius > 2 && a->n >= LEAST;
+  if (a->radius > 3 || narrow) return a->radius > 2 && a->n >= LEAST && a->n <= MOST;
   const Variant *v = &variants[pick_strip(a)];
   int64_t lanes = ops_ceil_div(a->n, strip_columns(a, v->rows)) * 32 * v->rows;
   return (double)lanes > (a->radius == 1 ? 1.4 : 1.1) * (double)a->n;
