@@ -1,97 +1,5 @@
 // The rules of `sol audit` on made-up kernels: what must be reported, what must not, and what the words say.
-#include "audit/rules.h"
-#include "check.h"
-
-typedef struct Rig {
-  AuditProgram program;
-  AuditInst insts[8];
-  AuditTouch touches[4];
-  AuditLaunch launch;
-} Rig;
-
-enum { BUFFER = 1 << 20, WARPS = 1 << 17 }; // addresses are multiples of BUFFER
-
-// A kernel of 4-byte loads or stores, `sectors` a request, one instruction more with each call.
-static AuditInst *add_access(Rig *rig, SolEmuKind kind, uint64_t sectors, int64_t stride) {
-  AuditInst *in = &rig->insts[rig->launch.inst_count];
-  *in = (AuditInst){.file = "k.cu",
-                    .line = 10,
-                    .text = "ld.global.f32 %f1, [%rd1];",
-                    .base = 1,
-                    .kind = kind,
-                    .unit = SOL_EMU_CLASS_MEMORY,
-                    .width = 4,
-                    .is_load = kind == SOL_EMU_KIND_GLOBAL_LOAD,
-                    .place = rig->launch.inst_count++};
-  uint64_t n = WARPS, bytes = n * 128;
-  in->counts = (SolEmuCounts){.executions = n,
-                              .lanes = n * 32,
-                              .requests = n,
-                              .bytes = bytes,
-                              .sectors = n * sectors,
-                              .sectors_ideal = n * 4,
-                              .lines = n * (stride < 128 ? (uint64_t)stride / 4 : sectors)};
-  in->pattern = (SolEmuPattern){.width = 4,
-                                .seen = n,
-                                .stride = stride,
-                                .stride_times = n,
-                                .strided = n,
-                                .contiguous = stride == 4 ? n : 0,
-                                .allocation = (in->place + 1) * (uint64_t)BUFFER};
-  bool load = kind == SOL_EMU_KIND_GLOBAL_LOAD;
-  if (load)
-    in->counts.l1_misses = in->counts.l2_misses = n * sectors, in->counts.dram_read = n * sectors * 32;
-  if (!load) in->counts.l2_writes = n * sectors, in->counts.dram_write = n * sectors * 32;
-  AuditTouch *t = &rig->touches[rig->launch.touch_count++];
-  *t = (AuditTouch){.address = in->pattern.allocation, .bytes = bytes, .label = "x", .launches = 1};
-  if (load) t->read = t->read_first = (double)bytes, t->read_sectors = (double)bytes / 32;
-  if (!load) t->written = (double)bytes, t->written_sectors = (double)bytes / 32;
-  return in;
-}
-
-static void rig_start(Rig *rig) {
-  const SolDevice *device;
-  *rig = (Rig){0};
-  CHECK_INT(sol_device_find("h200", &device, NULL), SOL_OK);
-  CHECK_INT(audit_start(&rig->program, device, NULL), SOL_OK);
-  rig->launch = (AuditLaunch){.name = "k",
-                              .grid = {1056, 1, 1}, // an H200 holds them all
-                              .block = {256, 1, 1},
-                              .registers = 16,
-                              .blocks = 1056,
-                              .insts = rig->insts,
-                              .touches = rig->touches,
-                              .flight = {.loads = WARPS, .bytes = WARPS * 128, .waits = WARPS}};
-}
-
-// No change of a kernel alone makes it faster than light, and each says what it assumes.
-static void check_gains(const AuditKernel *k) {
-  for (uint32_t i = 0; i < k->finding_count; i++) {
-    const AuditFinding *f = &k->findings[i];
-    CHECK(f->assumes && f->assumes[0]);
-    bool lighter = strcmp(f->rule, "round_trip") == 0 || strcmp(f->rule, "launch_bound") == 0 ||
-                   strcmp(f->rule, "wide_type") == 0 || f->at_full_size;
-    if (k->tax > 1 && !lighter)
-      CHECK_MSG(f->gain <= k->tax * (1 + 1e-9), "%s: %g, the tax is %g", f->rule, f->gain, k->tax);
-  }
-}
-
-static const AuditKernel *rig_finish(Rig *rig) {
-  CHECK_INT(audit_add(&rig->program, &rig->launch, NULL), SOL_OK);
-  CHECK_INT(audit_finish(&rig->program, NULL), SOL_OK);
-  for (uint32_t i = 0; i < rig->program.kernel_count; i++) check_gains(&rig->program.kernels[i]);
-  return &rig->program.kernels[0];
-}
-
-static const AuditFinding *find(const AuditKernel *k, const char *rule) {
-  for (uint32_t i = 0; i < k->finding_count; i++)
-    if (strcmp(k->findings[i].rule, rule) == 0) return &k->findings[i];
-  return NULL;
-}
-
-static bool finds(Rig *rig, const char *rule) {
-  return find(rig_finish(rig), rule) != NULL;
-}
+#include "rules_rig.h"
 
 TEST(one_waste_one_finding) {
   // A load 4096 bytes from lane to lane is a column walk, and not uncoalesced, gathered or an AoS as well.
@@ -264,27 +172,6 @@ TEST(what_ran_before_the_time_limit_counts) {
 }
 
 // ---- one rule each ----
-
-static AuditInst *add_shared(Rig *rig, SolEmuKind kind, const char *text, uint64_t passes, int64_t stride,
-                             uint32_t width) {
-  AuditInst *in = &rig->insts[rig->launch.inst_count];
-  uint64_t n = WARPS * 16;
-  *in = (AuditInst){.file = "k.cu",
-                    .line = 12,
-                    .text = text,
-                    .base = 1,
-                    .kind = kind,
-                    .unit = SOL_EMU_CLASS_MEMORY,
-                    .width = width,
-                    .place = rig->launch.inst_count++};
-  in->counts = (SolEmuCounts){.executions = n,
-                              .lanes = n * 32,
-                              .shared_requests = n,
-                              .wavefronts = n * passes,
-                              .wavefronts_ideal = n * width / 4};
-  in->pattern = (SolEmuPattern){.width = width, .seen = n, .stride = stride, .stride_times = n, .strided = n};
-  return in;
-}
 
 TEST(padding_is_named_in_elements) {
   Rig rig;
@@ -484,38 +371,6 @@ TEST(launches_in_graphs_are_cheap_enough) {
   }
 }
 
-// Two kernels, the second reading what the first wrote. `mixes`: neither lets a thread's value alone;
-// `scatters`: the second reads it in another order.
-static bool round_trip(bool mixes, bool scatters) {
-  Rig rig;
-  rig_start(&rig);
-  add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 4, 4)->pattern.allocation = 4 * BUFFER;
-  rig.touches[0].address = 4 * BUFFER;
-  AuditInst *barrier = add_shared(&rig, SOL_EMU_KIND_OTHER, "bar.sync 0;", 0, 0, 0);
-  barrier->barrier = true;
-  barrier->counts = (SolEmuCounts){.executions = mixes ? WARPS : 0};
-  CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
-  rig.launch.name = "reader";
-  rig.launch.inst_count = rig.launch.touch_count = 0;
-  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
-  in->pattern.allocation = rig.touches[0].address = 4 * BUFFER;
-  if (scatters) in->pattern.contiguous = in->pattern.strided = 0, in->pattern.scattered = WARPS;
-  rig.launch.inst_count = 2; // the barrier again
-  rig_finish(&rig);
-  CHECK_INT(rig.program.kernel_count, 2);
-  const AuditFinding *f = find(&rig.program.kernels[1], "round_trip");
-  bool found = f != NULL;
-  if (f) CHECK(f->gain > 1.5);
-  audit_free(&rig.program);
-  return found;
-}
-
-TEST(what_cannot_be_fused_is_left_alone) {
-  CHECK(round_trip(false, false));
-  CHECK(!round_trip(true, false));
-  CHECK(!round_trip(false, true));
-}
-
 TEST(scattered_atomics_do_not_queue) {
   for (int same = 0; same < 2; same++) {
     Rig rig;
@@ -564,47 +419,6 @@ TEST(idle_lanes_and_arithmetic_need_no_wider_accesses) {
   }
 }
 
-TEST(two_operands_are_one_finding) {
-  for (int walk = 0; walk < 2; walk++) {
-    Rig rig;
-    rig_start(&rig);
-    for (uint32_t i = 0; i < 2; i++) {
-      AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, walk ? 32 : 4, walk ? 4096 : 4);
-      in->line = 10 + i;
-      if (!walk) rig.touches[i].read = rig.touches[i].read_first /= 64, rig.touches[i].read_sectors /= 64;
-    }
-    rig.launch.flight = (SolEmuFlight){.loads = WARPS * 2, .bytes = WARPS * 256, .waits = WARPS / 8.0};
-    const AuditKernel *k = rig_finish(&rig);
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < k->finding_count; i++)
-      found += strcmp(k->findings[i].rule, walk ? "column_walk" : "reread") == 0;
-    CHECK_MSG(found == 1, "walk %d: %u, bound by %s", walk, found, machine_resource_name(k->time.bound));
-    audit_free(&rig.program);
-  }
-}
-
-// A sum kept in global memory; kernels whose blocks meet may read the bytes between two stores.
-TEST(bytes_that_are_stored_again_and_again) {
-  for (int which = 0; which < 3; which++) { // stored 64 times; once; 64 times and read, with barriers
-    Rig rig;
-    rig_start(&rig);
-    AuditInst *store = add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 4, 4);
-    AuditTouch *t = &rig.touches[0];
-    if (which != 1) t->written /= 64, t->written_sectors /= 64, t->bytes /= 64;
-    if (which == 2) {
-      AuditInst *load = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
-      AuditInst *barrier = add_shared(&rig, SOL_EMU_KIND_OTHER, "bar.sync 0;", 0, 0, 0);
-      load->pattern.allocation = store->pattern.allocation;
-      rig.launch.touch_count = 1, t->read = t->written;
-      barrier->barrier = true, barrier->counts = (SolEmuCounts){.executions = WARPS};
-    }
-    const AuditFinding *f = find(rig_finish(&rig), "rewrite");
-    CHECK_MSG((f != NULL) == (which == 0), "case %d", which);
-    if (f) CHECK_HAS(f->message, "stored 64 times");
-    audit_free(&rig.program);
-  }
-}
-
 // The lanes of a guarded branch are those that take it: a warp that goes on as one has none, and wastes nothing.
 TEST(a_branch_that_nobody_takes_has_no_idle_lanes) {
   Rig rig;
@@ -616,19 +430,6 @@ TEST(a_branch_that_nobody_takes_has_no_idle_lanes) {
         (SolEmuCounts){.executions = (uint64_t)WARPS * 1024, .lanes = i ? 31 : 0, .divergent = (uint64_t)i};
   }
   CHECK(!finds(&rig, "divergence"));
-  audit_free(&rig.program);
-}
-
-// Windows that slide over an array start off a sector: that is no waste of its own, and they read the same bytes again.
-TEST(a_sliding_window_reads_again) {
-  Rig rig;
-  rig_start(&rig);
-  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 5, 4);
-  in->pattern.misaligned = WARPS;
-  AuditTouch *t = &rig.touches[0];
-  t->read = t->read_first /= 64, t->read_sectors /= 64, t->bytes /= 64;
-  in->counts.l2_hits = in->counts.l2_misses, in->counts.l2_misses = 0, in->counts.dram_read = 0;
-  CHECK(finds(&rig, "reread"));
   audit_free(&rig.program);
 }
 
@@ -644,24 +445,6 @@ TEST(the_edge_of_a_tile_is_no_column_walk) {
     rig.launch.touch_count = 1;
     if (edge) column->counts.lanes /= 8, column->counts.bytes /= 8;
     CHECK_MSG(finds(&rig, "column_walk") == (edge == 0), "edge %d", edge);
-    audit_free(&rig.program);
-  }
-}
-
-TEST(what_many_launches_read_is_not_fused_into_them) {
-  for (int times = 1; times < 20; times += 18) {
-    Rig rig;
-    rig_start(&rig);
-    add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 4, 4)->pattern.allocation = 4 * BUFFER;
-    rig.touches[0].address = 4 * BUFFER;
-    CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
-    rig.launch.name = "reader";
-    rig.launch.inst_count = rig.launch.touch_count = 0;
-    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4)->pattern.allocation = 4 * BUFFER;
-    rig.touches[0].address = 4 * BUFFER;
-    for (int i = 1; i < times; i++) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
-    rig_finish(&rig);
-    CHECK_MSG((find(&rig.program.kernels[1], "round_trip") != NULL) == (times == 1), "%d times", times);
     audit_free(&rig.program);
   }
 }
@@ -716,38 +499,6 @@ TEST(what_would_bind_a_full_grid_hides_no_waste) {
   const AuditFinding *f = find(k, "column_walk");
   if (CHECK(f)) CHECK_MSG(f->gain > 1.5 && !f->at_this_size, "%g", f->gain);
   audit_free(&rig.program);
-}
-
-// Two kernels of which the second reads what the first wrote. `sum`: also a few bytes that all of the first made;
-// `few`: the second has one block alone.
-static bool fuses(bool sum, bool few) {
-  Rig rig;
-  rig_start(&rig);
-  for (int reader = 0; reader < 2; reader++) {
-    SolEmuKind kind = reader ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE;
-    if (reader) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
-    rig.launch.name = reader ? "reader" : "writer";
-    rig.launch.inst_count = rig.launch.touch_count = 0;
-    add_access(&rig, kind, 4, 4)->pattern.allocation = 4 * BUFFER;
-    rig.touches[0].address = 4 * BUFFER;
-    if (sum) {
-      rig.touches[1] = (AuditTouch){.address = 8 * BUFFER, .bytes = 4, .label = "sum", .launches = 1};
-      rig.touches[1].written = reader ? 0 : 4;
-      rig.touches[1].read_first = rig.touches[1].read = reader ? 4 : 0;
-      rig.launch.touch_count = 2;
-    }
-    if (reader && few) rig.launch.grid[0] = 1, rig.launch.blocks = 1;
-  }
-  rig_finish(&rig);
-  bool found = find(&rig.program.kernels[1], "round_trip") != NULL;
-  audit_free(&rig.program);
-  return found;
-}
-
-TEST(kernels_are_fused_neither_over_a_result_of_all_nor_into_a_small_grid) {
-  CHECK(fuses(false, false));
-  CHECK(!fuses(true, false));
-  CHECK(!fuses(false, true));
 }
 
 TEST(divergence_is_told_at_the_branch_that_diverges) {
