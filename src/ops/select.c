@@ -31,9 +31,9 @@ static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, in
   int64_t best = 1;
   double least_time = INFINITY;
   for (int64_t blocks = 1; blocks <= MOST; blocks += blocks < PORTABLE ? 1 : MOST - PORTABLE) {
-    int64_t of_sm = ops_ceil_div(rows * blocks, ctx->sms);
+    int64_t of_sm = ops_ceil_div(rows * blocks, ctx->sms), each = chunks / blocks + OWN;
     if (of_sm > RESIDENT || (blocks > 1 && chunks < least * blocks)) break;
-    double time = (double)of_sm / used[of_sm] * (double)(chunks / blocks + OWN);
+    double time = (double)of_sm / used[of_sm] * (double)each;
     if (time < least_time) least_time = time, best = blocks;
   }
   return best;
