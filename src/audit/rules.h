@@ -49,8 +49,6 @@ double rule_report_seconds(Rules *r, RuleId rule, const AuditInst *at, double be
 
 // Removes a share (0 to 1) of an instruction's demands from `work`.
 void rule_remove(MachineWork *work, const MachineWork *demands, double share);
-// A load that is not executed is not waited for: of all loads from global memory, so many requests go.
-void rule_wait_less(const AuditKernel *kernel, double requests, MachineWork *after);
 // The allocation that an instruction accesses; NULL: unknown, or more than one.
 const AuditTouch *rule_touch(const AuditKernel *kernel, const AuditInst *inst);
 // The same; where it is NULL, the sum of all the kernel's allocations.

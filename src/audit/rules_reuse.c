@@ -58,7 +58,8 @@ static double global_loads(const AuditKernel *k) {
   return requests;
 }
 
-void rule_wait_less(const AuditKernel *k, double requests, MachineWork *after) {
+// A load that is not executed is not waited for: of all loads, so many requests go.
+static void wait_less(const AuditKernel *k, double requests, MachineWork *after) {
   double share = rule_ratio(requests, global_loads(k));
   after->load_waits -= share * k->work.load_waits;
   after->load_wait_clocks -= share * k->work.load_wait_clocks;
@@ -81,7 +82,7 @@ static double read_less(const Rules *r, const AuditTouch *t, const Reads *s, Mac
     after->issues -= r->demands[i].issues * (1 - 1 / times);
     gone += (double)r->kernel->insts[i].counts.requests * (1 - 1 / times);
   }
-  rule_wait_less(r->kernel, gone, after);
+  wait_less(r->kernel, gone, after);
   return times;
 }
 
@@ -200,7 +201,7 @@ static void without(const AuditKernel *k, const AuditTouch *t, SolEmuKind kind, 
     after->dram_read -= share * (double)c->dram_read;
     after->dram_write -= share * (double)c->dram_write;
   }
-  rule_wait_less(k, gone, after);
+  wait_less(k, gone, after);
 }
 
 typedef struct Fusion { // of two kernels: what would be left of each, and the first load that would go

@@ -3,8 +3,7 @@
 #include "base/format.h"
 
 #define WRITTEN_AGAIN 4.0 // times a byte is stored: fewer are not worth a word
-#define UNROLLED                                                                                             \
-  4.0 // turns of a loop whose loads ptxas puts before the first use, where no store is between them
+#define UNROLLED      4.0 // turns of a loop whose loads ptxas puts together where no store is between them
 
 // Of one allocation: what its stores, and the loads of it, ask for.
 typedef struct Writes {
@@ -33,16 +32,14 @@ static Writes sum_writes(const AuditKernel *k, const AuditTouch *t) {
 
 // A byte is stored once; and where it was also read in every turn, that once as well.
 static void move_less(const Rules *r, const AuditTouch *t, const Writes *w, MachineWork *after) {
-  double stores = 1 - rule_least(t->written / w->stored, 1), gone = 0;
+  double stores = 1 - rule_least(t->written / w->stored, 1);
   double loads = w->loaded > 0 ? 1 - rule_least(t->read / w->loaded, 1) : 0;
   for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
     const AuditInst *in = &r->kernel->insts[i];
     if (!is_of(in, t)) continue;
     bool load = in->kind == SOL_EMU_KIND_GLOBAL_LOAD;
     rule_remove(after, &r->demands[i], load ? loads : stores);
-    if (load) gone += loads * (double)in->counts.requests;
   }
-  rule_wait_less(r->kernel, gone, after);
 }
 
 // The loads of a turn need no longer wait for the store of the turn before.

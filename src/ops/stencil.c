@@ -322,6 +322,11 @@ static bool plan_fp32(const SolContext *ctx, const SolStencil *a, StencilWalkPar
   return true;
 }
 
+// Fields that the parameters of the kernels for rows have as StencilParams `p` has them.
+#define STENCIL_TENSORS(a, p)                                                                                \
+  .y = (a)->y, .x = (a)->x, .m = (a)->m, .n = (a)->n, .y_stride = (p).y_stride, .x_stride = (p).x_stride,    \
+  .x_kind = (p).x_kind, .y_kind = (p).y_kind, .centre = (a)->centre
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolStencil *a = args;
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), per = 16 / size, kernel = 0;
@@ -337,16 +342,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                      .radius = a->radius,
                      .centre = a->centre};
   memcpy(p.side, a->side, sizeof p.side);
-  StencilWalkParams t = {.y = a->y,
-                         .x = a->x,
-                         .m = a->m,
-                         .n = a->n,
-                         .y_stride = p.y_stride,
-                         .x_stride = p.x_stride,
-                         .x_kind = p.x_kind,
-                         .y_kind = p.y_kind,
-                         .radius = a->radius,
-                         .centre = a->centre};
+  StencilWalkParams t = {STENCIL_TENSORS(a, p), .radius = a->radius};
   memcpy(t.side, a->side, sizeof t.side);
   bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
                  ops_align(a->y, p.y_stride * out, a->m) >= vector;
@@ -357,31 +353,14 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     band++;
   if (!flat && !wide && is_banded(a, narrow) && band < KERNEL_COUNT &&
       ops_has_kernel(ctx, &ops_stencil, band)) {
-    StencilBandParams b = {.y = a->y,
-                           .x = a->x,
-                           .m = a->m,
-                           .n = a->n,
-                           .y_stride = p.y_stride,
-                           .x_stride = p.x_stride,
-                           .x_kind = p.x_kind,
-                           .y_kind = p.y_kind,
-                           .radius = a->radius,
-                           .centre = a->centre};
+    StencilBandParams b = {STENCIL_TENSORS(a, p), .radius = a->radius};
     memcpy(b.side, a->side, sizeof b.side);
     OpsLaunch of = {.kernel = band, .early = true, .params = &b, .bytes = sizeof b};
     if (plan_band(ctx, a, &variants[band], &b, &of)) return ops_launch(ctx, &ops_stencil, &of, stream);
   }
   int strips = flat || narrow || wide ? -1 : pick_strip(a);
   if (strips >= 0 && ops_has_kernel(ctx, &ops_stencil, strips)) {
-    StencilStripParams s = {.y = a->y,
-                            .x = a->x,
-                            .m = a->m,
-                            .n = a->n,
-                            .y_stride = p.y_stride,
-                            .x_stride = p.x_stride,
-                            .x_kind = p.x_kind,
-                            .y_kind = p.y_kind,
-                            .centre = a->centre};
+    StencilStripParams s = {STENCIL_TENSORS(a, p)};
     memcpy(s.side, a->side, sizeof s.side);
     OpsLaunch strip = {.kernel = strips, .early = true, .params = &s, .bytes = sizeof s};
     plan_strip(a, &s, variants[strips].rows, &strip);
