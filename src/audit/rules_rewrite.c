@@ -57,7 +57,7 @@ void rule_rewrite(Rules *r) {
   for (uint32_t i = 0; i < k->touch_count; i++) {
     const AuditTouch *t = &k->touches[i];
     Writes w = sum_writes(k, t);
-    if (t->written <= 0 || w.stored < WRITTEN_AGAIN * t->written) continue;
+    if (!w.worst || t->written <= 0 || w.stored < WRITTEN_AGAIN * t->written) continue;
     if (w.loaded > 0 && k->work.barriers > 0) continue; // others may read it between the stores
     MachineWork after = k->work;
     move_less(r, t, &w, &after);
