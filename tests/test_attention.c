@@ -36,7 +36,7 @@ static ptrdiff_t before(const Trial *t, int k) {
 static void try_error(SolContext *ctx, const OpsDef *def, const OpsCase *c, double most) {
   Trial t;
   SolError err = {0};
-  double *want[OPS_MAX_VIEWS] = {0};
+  double *want[OPS_MAX_VIEWS + 1] = {0};
   SolStatus status = trial_open(&t, ctx, def, c, &(TrialOptions){.seed = 3}, &err);
   if (!status) status = trial_run(&t, &err);
   for (int k = 0; k < t.count && !status; k++) {

@@ -232,8 +232,9 @@ double trial_error(SolDtype d, double slack, double got, double want, double row
   return fabs(got - want) / allowed;
 }
 
-static SolStatus compare(Trial *t, int k, const unsigned char *now, const double *want, double *worst,
-                         SolError *err) {
+// terms: what slack is relative to, for each element; NULL: the largest value of its row.
+static SolStatus compare(Trial *t, int k, const unsigned char *now, const double *want, const double *terms,
+                         double *worst, SolError *err) {
   const OpsView *v = &t->view[k];
   double slack = t->def->slack_of ? t->def->slack_of(t->args) : t->def->slack;
   int64_t i = 0;
@@ -244,7 +245,7 @@ static SolStatus compare(Trial *t, int k, const unsigned char *now, const double
         if (isfinite(want[i + c])) row_max = fmax(row_max, fabs(want[i + c]));
       for (int64_t c = 0; c < v->cols; c++, i++) {
         double got = trial_element(v->dtype, now, place(v, b, r, c));
-        double share = trial_error(v->dtype, slack, got, want[i], row_max);
+        double share = trial_error(v->dtype, slack, got, want[i], terms ? terms[i] : row_max);
         if (share > *worst) *worst = share;
         if (share > 1)
           return sol_fail(
@@ -280,7 +281,7 @@ static SolStatus check_untouched(Trial *t, int owner, const unsigned char *now, 
 }
 
 SolStatus trial_check(Trial *t, double *worst, SolError *err) {
-  double *want[OPS_MAX_VIEWS] = {0}, most = 0;
+  double *want[OPS_MAX_VIEWS + 1] = {0}, most = 0;
   unsigned char *now[OPS_MAX_VIEWS] = {0};
   SolStatus status = SOL_OK;
   for (int k = 0; k < t->count && !status; k++) {
@@ -293,19 +294,24 @@ SolStatus trial_check(Trial *t, double *worst, SolError *err) {
     if (!want[k] || (owner == k && !now[k])) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
     if (!status && owner == k) status = sol_context_read(t->ctx, now[k], t->memory[k], t->bytes[k], err);
   }
+  if (t->def->slack_of_terms && !status) {
+    want[OPS_TERMS] = as_doubles(&t->view[0], NULL);
+    if (!want[OPS_TERMS]) status = sol_fail(err, SOL_ERR_NO_SPACE, "out of memory");
+  }
   if (!status) t->def->reference(t->args, want);
   for (int k = 0; k < t->count && !status; k++) {
     int owner = t->shares[k];
     if (owner < 0) continue;
     size_t start = start_of(t, k, owner);
     if (t->view[k].role != OPS_IN && !t->view[k].scratch)
-      status = compare(t, k, now[owner] + start, want[k], &most, err);
+      status = compare(t, k, now[owner] + start, want[k], k == 0 ? want[OPS_TERMS] : NULL, &most, err);
     if (!status && owner == k) status = check_untouched(t, k, now[k], err);
   }
   for (int k = 0; k < t->count; k++) {
     sol_heap_free(want[k]);
     sol_heap_free(now[k]);
   }
+  sol_heap_free(want[OPS_TERMS]);
   if (worst) *worst = most;
   return status;
 }

@@ -41,7 +41,10 @@ typedef struct AttentionRefer {
   int64_t count, d, v_dim;  // d, v_dim: elements of a head
   double scale, cap, by;    // by: what O is multiplied by
 } AttentionRefer;
-void attention_refer(const AttentionRefer *r, double *o, double *lse); // lse: or NULL
+// terms: of each element of O, the root of the sum of squares of what is added up for it; it and lse: or NULL.
+void attention_refer(const AttentionRefer *r, double *o, double *terms, double *lse);
+// `slack` of attention, where P is rounded to dtype: three times the most that rounding does to a term.
+double attention_slack(SolDtype dtype);
 
 // Softmax and its product with V over keys that come one by one, for up to ATTEND_ROWS queries at a time.
 enum { ATTEND_ROWS = 16, ATTEND_D = 576, ATTEND_V = 512 };

@@ -216,7 +216,9 @@ static void reference(const void *args, double *const *at) {
                           .scale = (double)a.scale * (double)a.k_scale,
                           .cap = (double)a.soft_cap,
                           .by = (double)a.v_scale};
-      attention_refer(&r, at[0] + (b * a.heads + h) * a.v_dim, at[6] ? &at[6][b * a.heads + h] : NULL);
+      int64_t row = (b * a.heads + h) * a.v_dim;
+      attention_refer(&r, at[0] + row, at[OPS_TERMS] ? at[OPS_TERMS] + row : NULL,
+                      at[6] ? &at[6][b * a.heads + h] : NULL);
     }
   }
   sol_heap_free(rows);
@@ -244,10 +246,10 @@ static void cost_more(const void *args, SolCost *out) {
         (double)(a.batch * a.kv_heads) * (double)(seen * a.v_dim) * ops_size(decode_cache_type(&a));
 }
 
-// P is rounded, relative to the largest of its row, to the type of the cache; with fp8 to fp16.
+// P is rounded to the type of the cache; with fp8 to fp16.
 static double slack_of(const void *args) {
   const SolDecodeAttention *a = args;
-  return a->dtype == SOL_FP16 || a->kv_dtype == SOL_FP8 ? 16384 : 49152;
+  return attention_slack(a->kv_dtype == SOL_FP8 ? SOL_FP16 : a->dtype);
 }
 
 // Ragged; one part and several; heads of more than one tile; more heads than an H200 has warps for at a time; MLA; nothing.
@@ -278,6 +280,7 @@ const OpsDef ops_decode_attention = {
     .cost = cost,
     .cost_more = cost_more,
     .slack_of = slack_of,
+    .slack_of_terms = true,
     OPS_CASES(shapes, bench),
     OPS_KERNELS("decode_attention", decode_kernels),
     .shared = decode_shared,

@@ -11,7 +11,7 @@
 #include "sol/op.h"
 #include "sol/ops.h"
 
-enum { OPS_MAX_VIEWS = 8, OPS_SLOTS = 256, OPS_CLUSTER = 8 };
+enum { OPS_MAX_VIEWS = 8, OPS_TERMS = OPS_MAX_VIEWS, OPS_SLOTS = 256, OPS_CLUSTER = 8 };
 
 typedef enum OpsRole { OPS_IN = 0, OPS_OUT, OPS_INOUT } OpsRole;
 // How tests and bench fill a tensor.
@@ -76,7 +76,9 @@ typedef struct OpsDef {
   SolStatus (*cpu)(SolContext *ctx, const void *args);
   void (*cpu_rows)(const void *args, int64_t begin, int64_t end);
   SolStatus (*launch)(SolContext *ctx, const void *args, SolStream stream);
-  // at[i]: view i as dense doubles (NULL: absent); inputs as stored, outputs to be written.
+  // at[i]: view i as dense doubles (NULL: absent); inputs as stored, outputs to be written. at[OPS_TERMS]: NULL, or where
+  // slack_of_terms is set, of each element of the first view the root of the sum of squares of the terms that it is
+  // the sum of, to be written as well.
   void (*reference)(const void *args, double *const *at);
   // The arguments as sol_op_cost takes them, for bytes and FLOPs; op->op is set by the caller.
   void (*cost)(const void *args, SolOpArgs *op);
@@ -86,7 +88,9 @@ typedef struct OpsDef {
   // value.
   double slack;
   double (*slack_of)(const void *args); // where that depends on the arguments; NULL: it does not
-  const int64_t (*shapes)[4];           // tests add dtypes, alignment, strides and special values
+  // Of the first view, times that root instead: where each term is rounded, sums may be much smaller than their errors.
+  bool slack_of_terms;
+  const int64_t (*shapes)[4]; // tests add dtypes, alignment, strides and special values
   int shape_count;
   const int64_t (*bench)[4];
   int bench_count;
