@@ -1,6 +1,6 @@
 // Every operation of the library, in every type, at every shape of its list, on cpu and emu (and cuda where
 // there is a GPU), against its double-precision reference. test_ops [OP...] [--backend cpu|emu|cuda] runs a
-// part; --small takes two types of each shape, aligned and not, for tools that slow it down.
+// part; --small takes two types of each shape, aligned and not, for tools that slow it down; --device ID emulates that GPU.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,11 +127,15 @@ static void try_op(SolContext *ctx, const OpsDef *def) {
 
 int main(int argc, char **argv) {
   SolBackend only = SOL_BACKEND_AUTO;
+  const SolDevice *device = NULL;
   int named = 0;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--backend") && i + 1 < argc) {
       if (sol_backend_find(argv[++i], &only, NULL)) return printf("no such backend\n"), 2;
       argv[i] = argv[i - 1] = "";
+    } else if (!strcmp(argv[i], "--device") && i + 1 < argc) {
+      if (sol_device_find(argv[++i], &device, NULL)) return printf("no such device\n"), 2;
+      only = SOL_BACKEND_EMU, argv[i] = argv[i - 1] = "";
     } else if (!strcmp(argv[i], "--small"))
       small = true;
     else
@@ -141,7 +145,7 @@ int main(int argc, char **argv) {
     if (only && b != only) continue;
     SolContext *ctx;
     SolError err;
-    if (sol_context_create(&(SolContextOptions){.backend = b}, &ctx, &err)) {
+    if (sol_context_create(&(SolContextOptions){.backend = b, .device = device}, &ctx, &err)) {
       bool may = b == SOL_BACKEND_CUDA && only != b;
       printf("%s: %s: %s\n", may ? "skipped" : "FAIL", sol_backend_name(b), err.message);
       may ? (skipped += named ? named : OPS_COUNT) : failed++;
