@@ -165,13 +165,13 @@ TEST(calls_of_the_device_runtime_take_turns) {
   AuditWaits waits = {0};
   MachineWork w = {.warps_per_block = 1};
   audit_demand(h200(), &in, &waits, 1, &w);
-  CHECK_NEAR(w.load_wait_clocks, 10 * h200()->print_clocks, 1e-6);
+  CHECK_NEAR(w.call_clocks, 10 * h200()->print_clocks, 1e-6);
   CHECK_NEAR(w.atomic_clocks, 10 * h200()->print_turn_clocks, 1e-6);
   in.prints = false;
   in.allocates = true;
   w = (MachineWork){.warps_per_block = 1};
   audit_demand(h200(), &in, &waits, 1, &w);
-  CHECK_NEAR(w.load_wait_clocks, 10 * h200()->heap_clocks + 310 * h200()->heap_lane_clocks, 1e-6);
+  CHECK_NEAR(w.call_clocks, 10 * h200()->heap_clocks + 310 * h200()->heap_lane_clocks, 1e-6);
   double turns = 10 * h200()->heap_turn_clocks + 320 * h200()->heap_turn_lane_clocks;
   CHECK_NEAR(w.atomic_clocks, turns, 1e-6);
   w = (MachineWork){.warps_per_block = 2, .blocks = 4}; // eight warps: so many calls are their first ones

@@ -95,4 +95,26 @@ TEST(inlined_code_belongs_to_the_users_line) {
   }
 }
 
+// One lane allocates 64 times: its load, of a moment, is not what it waits for, and without the load it would wait as long.
+TEST(calls_of_malloc_cost_what_they_take) {
+  Billed b;
+  bill_module(&b,
+              ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"/home/me/k.cu\"\n"
+              ".extern .func (.param .b64 r) malloc (.param .b64 n);\n"
+              ".visible .entry k(.param .u64 a)\n{\n.reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<6>;\n"
+              ".loc 1 5 0\nld.param.u64 %rd1, [a];\nld.global.u64 %rd2, [%rd1];\nmov.u32 %r1, 0;\n"
+              ".loc 1 7 0\nL: { .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call (r), malloc, (n); "
+              "ld.param.b64 %rd3, [r]; }\n"
+              ".loc 1 8 0\nst.global.u64 [%rd1], %rd3;\nadd.u32 %r1, %r1, 1;\n"
+              "setp.lt.u32 %p1, %r1, 64;\n@%p1 bra L;\nst.global.u64 [%rd1], %rd2;\nret;\n}\n",
+              1, 1);
+  const AuditKernel *k = b.kernel;
+  const AuditLine *call = line_at(k, 7);
+  check_sum(k);
+  if (CHECK(call)) CHECK_MSG(call->cost > 0.8 * k->time.total, "%g of %g", call->cost, k->time.total);
+  CHECK_MSG(k->work.call_clocks > 10 * k->work.load_wait_clocks, "%g, loads %g", k->work.call_clocks,
+            k->work.load_wait_clocks);
+  bill_free(&b);
+}
+
 CHECK_MAIN

@@ -18,6 +18,18 @@ TEST(one_waste_one_finding) {
   audit_free(&rig.program);
 }
 
+TEST(a_stride_that_varies_is_not_named) {
+  for (int varies = 0; varies < 2; varies++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 16, 64);
+    if (varies) in->pattern.stride_times /= 8;
+    const AuditFinding *f = find(rig_finish(&rig), "uncoalesced");
+    if (CHECK(f)) CHECK_MSG((strstr(f->message, "64 bytes apart") != NULL) == !varies, "%s", f->message);
+    audit_free(&rig.program);
+  }
+}
+
 TEST(load_and_store_of_a_line_are_one_finding) {
   Rig rig;
   rig_start(&rig);
@@ -201,6 +213,18 @@ TEST(rows_that_conflict_in_banks_are_not_a_stride) {
   audit_free(&rig.program);
 }
 
+TEST(rows_of_ldmatrix_are_padded) {
+  // Eight rows of 16 bytes, 32 bytes apart, then the eight beside them.
+  Rig rig;
+  rig_start(&rig);
+  AuditInst *in = add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD,
+                             "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {...}, [%r1];", 8, 32, 16);
+  in->pattern.rows = in->pattern.strided;
+  const AuditFinding *f = find(rig_finish(&rig), "bank_conflict");
+  if (CHECK(f)) CHECK_HAS(f->fix, "Pad rows by 16 bytes, to 48");
+  audit_free(&rig.program);
+}
+
 TEST(no_gain_beyond_each_byte_once) {
   // Neighbours of a stencil, not aligned; all but one find their sectors in the caches, and memory gives each
   // byte once already.
@@ -287,6 +311,30 @@ TEST(a_search_cannot_be_unrolled) {
   }
 }
 
+// Only a store in the loop of the load can be in its way.
+TEST(pointers_are_to_be_restricted_where_a_store_is_in_the_loop) {
+  for (int apart = 0; apart < 2; apart++) {
+    Rig rig;
+    rig_start(&rig);
+    rig.launch.grid[0] = 132, rig.launch.blocks = 132;
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 16, 16);
+    in->width = in->pattern.width = 16;
+    in->counts.sectors_ideal = in->counts.sectors;
+    in->pattern.steps = in->pattern.step_times = WARPS - 132 * 8;
+    in->pattern.step = 16 * 256 * 132;
+    AuditInst *between = add_shared(&rig, SOL_EMU_KIND_OTHER, "add.s32 %r1, %r1, 1;", 0, 0, 0);
+    between->unit = SOL_EMU_CLASS_INT;
+    between->counts =
+        (SolEmuCounts){.executions = apart ? 132 * 8 : WARPS, .lanes = apart ? 132 * 256 : WARPS * 32};
+    add_shared(&rig, SOL_EMU_KIND_GLOBAL_STORE, "st.global.f32 [%rd2], %f1;", 0, 4, 4)->counts.executions =
+        WARPS;
+    const AuditFinding *f = find(rig_finish(&rig), "in_flight");
+    if (CHECK(f))
+      CHECK_MSG((strstr(f->fix, "__restrict__") != NULL) == !apart, "apart %d: %s", apart, f->fix);
+    audit_free(&rig.program);
+  }
+}
+
 TEST(occupancy_advice_holds) {
   // What the fix says an SM would hold is what the calculator says.
   static const struct {
@@ -328,15 +376,30 @@ TEST(registers_that_were_guessed_limit_nothing) {
 }
 
 TEST(spills_that_the_ptx_does_not_show) {
-  for (int arrays = 0; arrays < 2; arrays++) {
+  for (int arrays = 0; arrays < 3; arrays++) { // the last is rounded up to the stack's steps of 8 bytes
     Rig rig;
     rig_start(&rig);
     rig.launch.stack_bytes = 512;
-    rig.launch.local_array_bytes = arrays ? 512 : 0;
+    rig.launch.local_array_bytes = arrays == 2 ? 508 : arrays ? 512 : 0;
     add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
     const AuditFinding *f = find(rig_finish(&rig), "spill");
     CHECK_MSG((f != NULL) == (arrays == 0), "arrays %d", arrays);
     if (f) CHECK_HAS(f->message, "512 bytes a thread");
+    audit_free(&rig.program);
+  }
+}
+
+// Reducing large angles takes an array and a table of the math library: neither is the program's to index or to keep.
+TEST(large_angles_are_told_from_spills) {
+  for (int angles = 0; angles < 2; angles++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_LOCAL_LOAD, 16, 64);
+    in->counts.l1_misses = in->counts.l2_misses = (uint64_t)WARPS * 16;
+    rig.touches[0].label = angles ? "__cudart_i2opi_f" : "table";
+    rig.launch.local_array_bytes = 28;
+    const AuditFinding *f = find(rig_finish(&rig), "spill");
+    if (CHECK(f)) CHECK_MSG((strstr(f->fix, "whole turns") != NULL) == (angles == 1), "%s", f->fix);
     audit_free(&rig.program);
   }
 }
@@ -386,6 +449,21 @@ TEST(scattered_atomics_do_not_queue) {
   }
 }
 
+// Those that come once a warp in the only wave are timed behind its work: combining them saves that time as well.
+TEST(atomics_at_the_end_of_the_only_wave_are_a_finding) {
+  Rig rig;
+  rig_start(&rig);
+  AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_ATOMIC, 1, 0);
+  uint64_t warps = 1056 * 8;
+  in->counts.executions = in->counts.requests = in->counts.sectors = in->counts.l2_hits = warps;
+  in->counts.l2_misses = in->counts.l2_writes = in->counts.dram_write = 0;
+  in->counts.atomics = in->counts.lanes = in->pattern.same = in->pattern.hottest = in->pattern.queue_lanes =
+      in->pattern.queue_packets = warps;
+  const AuditFinding *f = find(rig_finish(&rig), "atomics");
+  if (CHECK(f)) CHECK(!strstr(f->message, "share an address")); // the compiler has combined those of a warp
+  audit_free(&rig.program);
+}
+
 // ---- what is no fault ----
 
 TEST(a_loop_that_waits_for_a_value_is_not_to_be_unrolled) {
@@ -404,11 +482,12 @@ TEST(a_loop_that_waits_for_a_value_is_not_to_be_unrolled) {
 }
 
 TEST(idle_lanes_and_arithmetic_need_no_wider_accesses) {
-  for (int which = 0; which < 3; which++) {
+  for (int which = 0; which < 4; which++) {
     Rig rig;
     rig_start(&rig);
     AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
     if (which == 1) in->counts.lanes /= 2;
+    if (which == 3) rig.launch.blocks = rig.launch.grid[0] = WARPS; // of eight warps one comes there
     if (which == 2) {
       AuditInst *fma = add_shared(&rig, SOL_EMU_KIND_OTHER, "fma.rn.f32 %f1, %f1, %f1, %f1;", 0, 0, 0);
       fma->unit = SOL_EMU_CLASS_FLOAT;
@@ -537,6 +616,22 @@ TEST(conflicts_of_one_layout_are_one_finding) {
   const AuditFinding *f = find(k, "bank_conflict");
   if (f) CHECK_HAS(f->fix, "its 8 bytes with one access");
   audit_free(&rig.program);
+}
+
+// Blocks of one warp, each with an access: starting them is what takes the time, and no width of accesses helps.
+TEST(many_small_blocks_are_to_be_larger) {
+  for (uint32_t threads = 32; threads <= 256; threads *= 8) {
+    Rig rig;
+    rig_start(&rig);
+    rig.launch.block[0] = threads;
+    rig.launch.blocks = rig.launch.grid[0] = WARPS * 32 / threads;
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4)->counts.dram_read = 0;
+    const AuditKernel *k = rig_finish(&rig);
+    const AuditFinding *f = find(k, "tiny_blocks");
+    CHECK_MSG((f != NULL) == (threads == 32), "threads %u, bound %d", threads, k->time.bound);
+    if (f) CHECK_HAS(f->message, "131072 blocks of 32 threads");
+    audit_free(&rig.program);
+  }
 }
 
 TEST(all_of_a_small_structure_is_taken_at_once) {

@@ -7,6 +7,7 @@
 //     by the sectors they write.
 //  3. Waiting for loads belongs to the loads, by their requests and the latency of the memory that served them, whatever
 //     instruction waits. Clocks between instructions belong to the instructions.
+//     What warps wait for calls of printf, malloc and free belongs to those.
 //  4. No line owns the start of blocks, the return of threads (ret and exit: the closing brace of a kernel does no work),
 //     bytes written back for earlier kernels, and what ptxas spills.
 #include "audit/inside.h"
@@ -91,7 +92,7 @@ static double dram_use(const Weights *w, const MachineWork *d, double written) {
 static double other_waits(const Weights *w, const MachineWork *d, double issuing) {
   const MachineModel *m = &w->program->machine;
   SolFigure shared = m->device->smem_latency;
-  return issuing + d->barriers * machine_barrier(m, d->warps_per_block) +
+  return issuing + d->call_clocks + d->barriers * machine_barrier(m, d->warps_per_block) +
          (sol_known(shared) ? d->shared_waits * shared.value : 0);
 }
 
@@ -132,7 +133,7 @@ static double l2_use(const MachineModel *m, const MachineWork *w) {
 static Use use_of(const Weights *w, const AuditInst *in, const AuditWaits *waits) {
   const MachineModel *m = &w->program->machine;
   const MachineWork *all = &w->kernel->work;
-  MachineWork d = {.warps_per_block = all->warps_per_block};
+  MachineWork d = {.blocks = all->blocks, .warps_per_block = all->warps_per_block};
   audit_demand(m, in, waits, 1, &d);
   double mine =
       sol_larger(all->dram_write - w->kernel->earlier_written, 0) * ratio(d.l2_writes, all->l2_writes);
@@ -143,7 +144,7 @@ static Use use_of(const Weights *w, const AuditInst *in, const AuditWaits *waits
                                      w->constants * d.constant_turns + w->matches * d.match_turns,
                       [MACHINE_ISSUE] = issue_use(w, &d),
                       [MACHINE_TENSOR] = d.tensor_flops,
-                      [MACHINE_ATOMICS] = audit_atomic_clocks(m, in),
+                      [MACHINE_ATOMICS] = audit_atomic_clocks(m, in) + d.atomic_clocks,
                       [MACHINE_LATENCY] = other_waits(w, &d, issuing)},
                .load_waits = wait_weight(w, in)};
 }

@@ -1,6 +1,8 @@
 // Runs every rule over every kernel, and writes down what is worth changing.
-#include "audit/rules.h"
+#include <string.h>
+
 #include "audit/inside.h"
+#include "audit/rules.h"
 #include "base/format.h"
 
 const RuleText *audit_rule(uint32_t i) {
@@ -61,6 +63,10 @@ AuditTouch rule_touch_or_all(const AuditKernel *k, const AuditInst *in) {
     all.partial_sectors += k->touches[i].partial_sectors;
   }
   return all;
+}
+
+bool rule_is_of_angles(const AuditTouch *t) {
+  return t->label && strncmp(t->label, "__cudart_i2opi", strlen("__cudart_i2opi")) == 0;
 }
 
 double rule_warps(const AuditKernel *k) {

@@ -53,6 +53,8 @@ void rule_remove(MachineWork *work, const MachineWork *demands, double share);
 const AuditTouch *rule_touch(const AuditKernel *kernel, const AuditInst *inst);
 // The same; where it is NULL, the sum of all the kernel's allocations.
 AuditTouch rule_touch_or_all(const AuditKernel *kernel, const AuditInst *inst);
+// Whether it is the table by which sin, cos and tan reduce large arguments: the math library's, not the program's.
+bool rule_is_of_angles(const AuditTouch *touch);
 double rule_warps(const AuditKernel *kernel); // warps of all launches
 // Loads from global memory that a warp executes.
 double rule_loads_per_warp(const AuditKernel *kernel);

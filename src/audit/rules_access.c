@@ -342,10 +342,16 @@ static void describe_uncoalesced(const Rules *r, const Group *g, RuleWords *w) {
         "rows padded to a multiple of 32 bytes.");
     return;
   }
-  sol_format(
-      w->message, sizeof w->message,
-      "Adjacent lanes of this %s are %llu bytes apart: a request touches %.1f sectors where %.1f would do.",
-      verb(g), (unsigned long long)stride, sectors, ideal);
+  if (!most(g->worst->pattern.stride_times, g->worst->pattern.strided))
+    sol_format(
+        w->message, sizeof w->message,
+        "How far apart adjacent lanes of this %s are varies: a request touches %.1f sectors where %.1f would do.",
+        verb(g), sectors, ideal);
+  else
+    sol_format(
+        w->message, sizeof w->message,
+        "Adjacent lanes of this %s are %llu bytes apart: a request touches %.1f sectors where %.1f would do.",
+        verb(g), (unsigned long long)stride, sectors, ideal);
   if (!is_dense(r->kernel, g->worst))
     sol_format(w->fix, sizeof w->fix,
                "This kernel never uses the bytes between: store the ones it uses contiguously in an array of "

@@ -98,7 +98,9 @@ static void fill_warps(const Rules *r, double used, double threads, MachineWork 
   after->blocks = rule_most(k->work.blocks * threads / GOOD_BLOCK, 1);
   after->warps_per_block = GOOD_BLOCK / 32;
   SolOccupancy o;
-  SolKernelShape shape = {.threads = (int64_t)GOOD_BLOCK, .regs = k->registers};
+  const AuditShape *s = rule_main_shape(k);
+  double shared = (double)(k->static_shared + s->dynamic_shared) * GOOD_BLOCK / threads;
+  SolKernelShape shape = {.threads = (int64_t)GOOD_BLOCK, .regs = k->registers, .smem = (int64_t)shared};
   if (!sol_occupancy(r->program->device, &shape, &o, NULL) && o.blocks_per_sm > 0)
     after->blocks_per_sm = o.blocks_per_sm;
 }
@@ -108,15 +110,22 @@ void rule_tiny_blocks(Rules *r) {
   const AuditShape *s = rule_main_shape(k);
   if (!s) return;
   double threads = rule_threads(s), used = threads / (32 * __builtin_ceil(threads / 32));
-  if (threads > FEW_THREADS || used > LANES_USED || rule_blocks(s) < 2) return;
+  bool idle = threads <= FEW_THREADS && used <= LANES_USED,
+       starting = threads < GOOD_BLOCK && k->time.bound == MACHINE_BLOCKS;
+  if ((!idle && !starting) || rule_blocks(s) < 2) return;
   MachineWork after = k->work;
-  fill_warps(r, used, threads, &after);
+  fill_warps(r, idle ? used : 1, threads, &after);
   RuleWords w = {{0}, {0}, {0}};
-  sol_format(
-      w.message, sizeof w.message,
-      "Blocks have %.0f threads: %.0f%% of the lanes of their warps do nothing, and an SM holds %d of its %d "
-      "warps.",
-      threads, 100 * (1 - used), s->occupancy.warps_per_sm, s->occupancy.max_warps_per_sm);
+  if (!idle)
+    sol_format(w.message, sizeof w.message,
+               "%.0f blocks of %.0f threads: starting them takes longer than anything that they do.",
+               rule_blocks(s), threads);
+  else
+    sol_format(
+        w.message, sizeof w.message,
+        "Blocks have %.0f threads: %.0f%% of the lanes of their warps do nothing, and an SM holds %d of its %d "
+        "warps.",
+        threads, 100 * (1 - used), s->occupancy.warps_per_sm, s->occupancy.max_warps_per_sm);
   sol_format(w.evidence, sizeof w.evidence, "%.0f blocks of %.0f threads; %d blocks an SM (limit: %s)",
              rule_blocks(s), threads, s->occupancy.blocks_per_sm, sol_limiter_name(s->occupancy.limiter));
   rule_report(r, RULE_tiny_blocks, NULL, &after, &w);

@@ -4,11 +4,13 @@
 #include "audit/rules.h"
 #include "base/format.h"
 
-#define CONFLICT     1.1  // passes over the fewest possible: below, nothing is said
-#define OFTEN        0.05 // of the executions of a branch diverge: fewer are not what leaves lanes idle
-#define MIXED_LANES  0.95 // share of lanes that are active: above, a warp counts as whole
-#define IN_L1        0.98 // share of hits: above, local memory costs little more than registers
-#define SECTOR_WORDS 8.0  // addresses of 4 bytes that share a sector, and so its turns
+#define CONFLICT    1.1  // passes over the fewest possible: below, nothing is said
+#define OFTEN       0.05 // of the executions of a branch diverge: fewer are not what leaves lanes idle
+#define MIXED_LANES 0.95 // share of lanes that are active: above, a warp counts as whole
+#define IN_L1       0.98 // share of hits: above, local memory costs little more than registers
+#define ANGLE_ARRAYS                                                                                         \
+  80 // bytes a thread: as many the math library takes for angles; with more, the kernel has its own
+#define SECTOR_WORDS 8.0 // addresses of 4 bytes that share a sector, and so its turns
 
 // ---- bank_conflict ----
 
@@ -20,7 +22,7 @@ static bool conflicts(const AuditInst *in) {
 static void name_padding(const SolEmuPattern *p, uint32_t width, RuleWords *w) {
   uint64_t stride = (uint64_t)(p->stride < 0 ? -p->stride : p->stride);
   uint32_t pad = width > 4 ? width : 4;
-  if (p->rows * 2 >= p->seen && p->rows) {
+  if (p->rows * 2 >= p->seen && p->rows && stride <= width) {
     sol_format(
         w->fix, sizeof w->fix,
         "A warp accesses parts of several rows here, which start in the same banks: make the block a "
@@ -109,14 +111,16 @@ static void report_global_atomics(Rules *r) {
   MachineWork after = k->work;
   after.atomic_turns = left;
   after.atomic_clocks *= left / turns;
+  after.atomic_end_clocks *= left / turns;
   after.l2_requests -= after.l2_atomics * (1 - left / turns);
   after.l2_atomics *= left / turns;
   RuleWords w = {{0}, {0}, {0}};
-  sol_format(
-      w.message, sizeof w.message,
-      "Of %.0f atomic operations %.0f go to the same 32 bytes and are serialised; %.1f lanes of a warp "
-      "share an address.",
-      lanes, turns, rule_ratio(same, executions));
+  double sharing = rule_ratio(same, executions);
+  size_t n =
+      sol_format(w.message, sizeof w.message,
+                 "Of %.0f atomic operations %.0f go to the same 32 bytes and are serialised", lanes, turns);
+  sol_format(w.message + n, sizeof w.message - n,
+             sharing < 1.05 ? "." : "; %.1f lanes of a warp share an address.", sharing);
   sol_format(w.evidence, sizeof w.evidence,
              "%.1f atomics a warp, %.0f blocks; one for each address and block would be %.0f in sequence",
              rule_ratio(lanes, executions), blocks, left);
@@ -315,5 +319,11 @@ void rule_spill(Rules *r) {
              "%llu bytes of local arrays a thread, %.1f MB of it from and to DRAM",
              (unsigned long long)k->local_array_bytes,
              (k->work.dram_read + k->work.dram_write - after.dram_read - after.dram_write) / 1e6);
+  for (uint32_t i = 0; i < k->touch_count && k->local_array_bytes <= ANGLE_ARRAYS; i++)
+    if (rule_is_of_angles(&k->touches[i]))
+      sol_format(
+          w.fix, sizeof w.fix,
+          "This is how sin, cos and tan reduce large arguments (from about 10^5 on): subtract whole turns before, or "
+          "use sinpi and cospi; where its accuracy suffices, __sinf has no such array.");
   rule_report(r, RULE_spill, worst, &after, &w);
 }

@@ -145,7 +145,8 @@ void rule_reread(Rules *r) {
   const double *seconds = k->time.seconds;
   double memory = rule_most(seconds[MACHINE_DRAM], rule_most(seconds[MACHINE_L2], seconds[MACHINE_L1]));
   if (memory < MEMORY_PART * seconds[k->time.bound]) return;
-  for (uint32_t i = 0; i < k->touch_count; i++) add_reread(r, &k->touches[i], &all, &after);
+  for (uint32_t i = 0; i < k->touch_count; i++)
+    if (!rule_is_of_angles(&k->touches[i])) add_reread(r, &k->touches[i], &all, &after);
   AuditTouch rest = rule_touch_or_all(k, NULL);
   add_reread(r, &rest, &all, &after);
   if (all.count) report_reread(r, &all, &after);

@@ -13,7 +13,8 @@
 #define ALL_LAUNCHES    100.0 // ... but where the program has so many
 #define LAUNCH_BOUND    0.5   // share of the time that goes into starting it
 #define LAST_WAVE       0.5   // share of it that is filled: above, it is as good as whole
-#define FEWEST_PER_WARP 2.0   // loads that a warp executes; with fewer there is none to issue early
+#define IN_LOOP         0.25 // executions over those of a load: with fewer, an instruction is not in its loop
+#define FEWEST_PER_WARP 2.0  // loads that a warp executes; with fewer there is none to issue early
 
 // ---- small_grid ----
 
@@ -46,10 +47,10 @@ void rule_small_grid(Rules *r) {
   if (times > turns) after.warps_per_block = rule_most(k->work.warps_per_block * turns / times, 1);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
-             "%.0f block%s for %.0f SMs: %.0f of them are idle, the others have %.0f warps of the %d "
+             "%.0f block%s for %.0f SMs: %.0f of them are idle, the others have %.0f warp%s of the %d "
              "they can hold.",
              rule_blocks(s), rule_blocks(s) == 1 ? "" : "s", sms, sms - rule_blocks(s),
-             k->work.warps_per_block, s->occupancy.max_warps_per_sm);
+             k->work.warps_per_block, k->work.warps_per_block == 1 ? "" : "s", s->occupancy.max_warps_per_sm);
   sol_format(w.evidence, sizeof w.evidence, "grid %u x %u x %u, %.0f threads a block, %.1f loads a warp",
              s->grid[0], s->grid[1], s->grid[2], rule_threads(s), rule_loads_per_warp(k));
   sol_format(
@@ -157,18 +158,21 @@ void rule_narrow(Rules *r) {
   const AuditShape *shape = rule_main_shape(k);
   if (shape && rule_blocks(shape) < r->program->device->sms.value && rule_waits(k)) return;
   if (!s.worst || s.bytes < STREAM_SHARE * s.all_bytes) return;
+  if ((double)s.worst->counts.executions < STREAM_SHARE * rule_warps(k))
+    return; // most warps do not even come there
   double times = __builtin_floor(WIDEST / s.widest);
   if (times < 2) return;
   MachineWork after = k->work;
   widen(r, &s, times, &after);
   double wide = times * s.worst->width; // less than the widest where another access has wider elements
   RuleWords w = {{0}, {0}, {0}};
-  sol_format(
+  size_t n = sol_format(
       w.message, sizeof w.message,
-      "Lanes access %u byte%s each at contiguous addresses: %.0f of them could be one access of %.0f bytes. Now "
-      "a warp has %.0f bytes in flight when it waits.",
-      s.worst->width, s.worst->width == 1 ? "" : "s", times, wide,
-      rule_ratio((double)k->flight.bytes, k->flight.waits));
+      "Lanes access %u byte%s each at contiguous addresses: %.0f of them could be one access of %.0f bytes.",
+      s.worst->width, s.worst->width == 1 ? "" : "s", times, wide);
+  if (k->flight.waits > 0)
+    sol_format(w.message + n, sizeof w.message - n, " Now a warp has %.0f bytes in flight when it waits.",
+               (double)k->flight.bytes / k->flight.waits);
   sol_format(w.evidence, sizeof w.evidence,
              "%.0f%% of the global bytes are accessed contiguously at less than 16 bytes a lane; bound by %s",
              100 * rule_ratio(s.bytes, s.all_bytes), machine_resource_name(k->time.bound));
@@ -176,9 +180,10 @@ void rule_narrow(Rules *r) {
              "Let each thread access %.0f neighbouring elements with one access of %.0f bytes%s, and "
              "handle the rest at the end of the array one by one. Addresses must be multiples of that.",
              times, wide,
-             wide >= WIDEST ? " (float4, uint4)"
-             : wide == 8    ? " (float2, uint2)"
-                            : "");
+             wide == 8             ? " (float2, uint2)"
+             : wide < WIDEST       ? ""
+             : s.worst->width == 8 ? " (double2, ulonglong2)"
+                                   : " (float4, uint4)");
   rule_report(r, RULE_narrow, s.worst, &after, &w);
 }
 
@@ -310,12 +315,24 @@ static double seconds_in_flight(const Rules *r, double times, MachineWork *after
   return audit_seconds_with(r->program, r->kernel, after);
 }
 
+// Whether the loop of this load stores as well, or has atomics: the compiler moves no load above those that might overlap.
+// What stands between two instructions of one loop is executed about as often as they are.
+static bool is_held_back(const AuditKernel *k, const AuditInst *load) {
+  double often = IN_LOOP * (double)load->counts.executions;
+  for (int step = -1; step <= 1; step += 2)
+    for (const AuditInst *in = load + step; in >= k->insts && in < k->insts + k->inst_count; in += step) {
+      if ((double)in->counts.executions < often) break;
+      if (in->kind == SOL_EMU_KIND_GLOBAL_STORE || in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
+        return !load->read_only;
+    }
+  return false;
+}
+
 static void describe_flight(const Rules *r, const AuditInst *load, double now, double times, RuleWords *w) {
   const AuditKernel *k = r->kernel;
   double bytes = rule_ratio((double)k->flight.bytes, k->flight.waits);
   double per_sm = rule_least(k->work.blocks_per_sm, k->work.blocks / r->program->device->sms.value);
   double warps = rule_most(per_sm, 1) * k->work.warps_per_block;
-  bool held_back = k->kinds[SOL_EMU_KIND_GLOBAL_STORE].requests > 0 && !load->read_only;
   sol_format(
       w->message, sizeof w->message,
       "A warp has %.1f load%s in flight when it waits, %.0f bytes; the %.0f warps of an SM together %s.", now,
@@ -329,9 +346,10 @@ static void describe_flight(const Rules *r, const AuditInst *load, double now, d
       "Issue %.0f independent loads before the first is used: #pragma unroll %.0f on the loop, or prefetch the "
       "next elements while working on these.%s More warps on an SM do the same.",
       now * times, times,
-      held_back ? " Mark the pointers __restrict__: the compiler cannot move loads above a store that might "
-                  "overlap them."
-                : "");
+      is_held_back(k, load)
+          ? " Mark the pointers __restrict__: the compiler cannot move loads above a store that might "
+            "overlap them."
+          : "");
 }
 
 void rule_in_flight(Rules *r) {

@@ -212,7 +212,7 @@ static void add_calls(const MachineModel *m, const AuditInst *in, double scale, 
   double first = in->prints ? 0 : sol_smaller(calls * scale, w->blocks * w->warps_per_block);
   w->atomic_clocks +=
       first * (in->text && audit_has(in->text, "free") ? m->heap_last_clocks : m->heap_first_clocks);
-  w->load_wait_clocks += wait * scale;
+  w->call_clocks += wait * scale;
   w->atomic_clocks += turns * scale;
 }
 
@@ -344,8 +344,9 @@ double audit_plain(const AuditInst *in) {
   return (double)in->counts.executions * (in->size ? in->size : 1) + rare;
 }
 
+// ptxas takes stack in steps: what rounds the arrays up is no spill.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {
-  return from == AUDIT_FROM_PTXAS && stack_bytes > local_array_bytes
-             ? (double)(stack_bytes - local_array_bytes)
-             : 0;
+  enum { STEP = 8 };
+  uint64_t arrays = (local_array_bytes + STEP - 1) / STEP * STEP;
+  return from == AUDIT_FROM_PTXAS && stack_bytes > arrays ? (double)(stack_bytes - arrays) : 0;
 }

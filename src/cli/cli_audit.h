@@ -61,6 +61,7 @@ typedef struct AuditRun {
   bool went_wrong;  // the program or a kernel
   char ended[160];  // how the program ended; "" where a kernel ran alone
   int program_exit; // its exit code; -1: it has none
+  bool interrupted; // it ended because it was told to
 } AuditRun;
 
 // Audits a program or a source for the first GPU named, and writes its bill as JSON.

@@ -62,7 +62,7 @@ void cli_audit_check_note(AuditRun *r, const AuditProgram *p) {
                    threads > 1 ? "s" : "");
   else if (r->checks[0])
     cli_audit_note(r, "Checks (%s): nothing found.", r->checks);
-  else if (r->program_exit > 0 && !places && !r->args->sample)
+  else if (r->program_exit > 0 && !r->interrupted && !places && !r->args->sample)
     cli_audit_note(
         r, "Why it failed, --check race,init,sync may tell: it looks for races, for memory that was never "
            "written and for barriers and masks that lanes disagree on.");

@@ -231,6 +231,7 @@ static void judge_end(Watch *w, const Child *child) {
   AuditRun *r = w->run;
   bool signalled = child->code < 0;
   r->program_exit = child->code;
+  r->interrupted = child->stopped || child->interrupted;
   sol_format(r->ended, sizeof r->ended, "%s", child->ended);
   bool excused = r->args->sample > 0 && !signalled; // its results are partial
   if (excused && r->program_exit)
@@ -254,8 +255,8 @@ static int no_launch(AuditRun *r) {
            r->missing_count ? r->missing[0] : "");
   sol_hint(
       &err,
-      "its messages are above, also where its report was lost; kernels that a library such as cuBLAS launches "
-      "as machine code are not seen");
+      "what it printed is above, and any trouble with its report; kernels that a library launches as machine code "
+      "alone are not seen");
   cli_error(r->cli, &err, 0, 0, 0);
   if (r->program_exit) return EXIT_PROGRAM;
   return r->missing_count ? EXIT_INCOMPLETE : r->args->from ? EXIT_USAGE : EXIT_PROGRAM;

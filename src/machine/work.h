@@ -61,6 +61,7 @@
   X(barriers)         /* executions by a warp of a block-wide barrier */                                     \
   X(load_waits)       /* times a warp waits for global, local or texture loads (SolEmuFlight.waits) */       \
   X(load_wait_clocks) /* clocks of those waits, each by where its sectors came from; modelled */             \
+  X(call_clocks)      /* that warps wait for calls of printf, malloc and free */                             \
   X(shared_waits)     /* times a warp waits for shared memory */
 
 typedef struct MachineWork {

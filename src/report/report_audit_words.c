@@ -6,6 +6,8 @@
 
 #define SMALLEST_TERM 0.02 // share of the time: a smaller one is not shown
 #define LOW_TAX       1.3  // up to here there is little to explain
+#define NAMED_COST    0.01 // share of the time: a line that costs less is not named
+#define MOST_WARPS    0.5  // that access memory: with fewer, the grid is larger than its work
 #define SMALL_GAIN    1.2  // findings below it do not explain a higher tax
 
 static double ratio(double a, double b) {
@@ -179,6 +181,29 @@ static void finding_lines(Fact *o, const AuditFinding *f, uint32_t number) {
   sol_buffer_free(&b);
 }
 
+// Executions of everything that accesses memory: no more warps can have done so.
+static double accesses(const AuditKernel *k) {
+  double all = 0;
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if (k->insts[i].kind != SOL_EMU_KIND_OTHER && k->insts[i].kind != SOL_EMU_KIND_CONST_LOAD)
+      all += (double)k->insts[i].counts.executions;
+  return all;
+}
+
+static const char *remedy(MachineResource r) {
+  switch (r) {
+  case MACHINE_LAUNCH: return "fewer launches, or a CUDA graph of them";
+  case MACHINE_DRAM: return "fewer bytes, or more use of each while it is in a cache";
+  case MACHINE_L2: return "fewer sectors, or what several threads need in shared memory";
+  case MACHINE_L1: return "fewer or wider accesses";
+  case MACHINE_ISSUE: return "fewer instructions for each result";
+  case MACHINE_TENSOR: return "narrower types, or fewer products";
+  case MACHINE_ATOMICS: return "fewer atomics on the same addresses";
+  case MACHINE_BLOCKS: return "fewer blocks that do more each";
+  default: return "more independent work for a warp, or more warps on an SM";
+  }
+}
+
 // Where no rule has anything to say: the resource that most of the time goes to, and the lines that cost most.
 static void nothing_found(Fact *o, const AuditKernel *k) {
   enum { NAMED = 3 };
@@ -191,12 +216,19 @@ static void nothing_found(Fact *o, const AuditKernel *k) {
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (k->parts[r] > k->parts[most]) most = (MachineResource)r;
   SolBuffer b = {0};
-  sol_buffer_format(&b, "No rule explains the tax of %.2fx: %.0f%% of the time goes to %s", k->tax,
-                    100 * k->parts[most] / k->time.total, machine_resource_name(most));
-  for (uint32_t i = 0; i < k->line_count && i < NAMED && k->lines[i].cost > 0; i++)
+  sol_buffer_format(&b, "No rule explains %sthe tax of %.2fx: %.0f%% of the time goes to %s",
+                    k->finding_count ? "most of " : "", k->tax, 100 * k->parts[most] / k->time.total,
+                    machine_resource_name(most));
+  for (uint32_t i = 0; i < k->line_count && i < NAMED && k->lines[i].cost >= NAMED_COST * k->time.total; i++)
     sol_buffer_format(&b, "%s%s:%u (%.0f%%)", i ? ", " : "; the lines that cost most are ",
                       base_name(k->lines[i].file), k->lines[i].line, 100 * k->lines[i].cost / k->time.total);
-  sol_buffer_puts(&b, ". To lower it, demand less of that resource there.");
+  double busy = ratio(accesses(k), rule_warps(k));
+  if (busy > 0 && busy < MOST_WARPS)
+    sol_buffer_format(
+        &b, ". At most %.*f%% of its warps read or write anything: is the grid meant to be as large?",
+        busy < 0.1 ? 1 : 0, 100 * busy);
+  else
+    sol_buffer_format(&b, ". What lowers it: %s.", remedy(most));
   fact_line(o, 0, false, "%s", b.text ? b.text : "");
   sol_buffer_free(&b);
 }
