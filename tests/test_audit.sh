@@ -343,6 +343,7 @@ says out 'checks.cu:45$' '^Checks \(sync\): 2 findings \(2 threads\)'
 run 0 "$bin/checks" --check sync -- warp_race
 run 4 "$bin/checks" -- memory # without a check the first error ends it
 says out 'ended +fault'
+if grep -q _Z6memory "$scratch/out"; then bad 'a fault names its kernel as the linker does'; else ok; fi
 run 2 "$bin/checks" --check rase -- memory
 says err "'rase' is none of race, init, sync, mem"
 # ---- what did not run, and what changed ----

@@ -619,6 +619,23 @@ TEST(conflicts_of_one_layout_are_one_finding) {
 }
 
 // Blocks of one warp, each with an access: starting them is what takes the time, and no width of accesses helps.
+// What one lane does while its block waits, and a branch that hardly a lane takes.
+TEST(branches_and_guards_are_no_work_of_one_lane) {
+  for (int which = 0; which < 3; which++) {
+    Rig rig;
+    rig_start(&rig);
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    AuditInst *in = add_shared(&rig, SOL_EMU_KIND_OTHER, "add.s32 %r1, %r1, 1;", 0, 0, 0);
+    uint64_t n = 1056 * 20000;
+    in->unit = SOL_EMU_CLASS_INT;
+    in->branch = which == 1;
+    in->counts = (SolEmuCounts){.executions = n, .lanes = which == 2 ? n / 10 : n};
+    rig.launch.chain = (SolEmuChain){.issues = 1056 * 20000.0};
+    CHECK_MSG(finds(&rig, "one_lane") == (which == 0), "case %d", which);
+    audit_free(&rig.program);
+  }
+}
+
 TEST(many_small_blocks_are_to_be_larger) {
   for (uint32_t threads = 32; threads <= 256; threads *= 8) {
     Rig rig;

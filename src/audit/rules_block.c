@@ -19,9 +19,11 @@ static double clocks_of(const Rules *r, uint32_t i) {
   return machine_wait_clocks(&r->program->machine, &d);
 }
 
+// A guard that is rarely true leaves no lane, and the lanes of a guarded branch are those that take it: neither is one lane.
 static bool is_alone(const AuditInst *in) {
-  return in->counts.executions && !in->barrier &&
-         (double)in->counts.lanes <= ALONE * (double)in->counts.executions;
+  double executions = (double)in->counts.executions, lanes = (double)in->counts.lanes;
+  return executions > 0 && !in->barrier && !in->branch && lanes <= ALONE * executions &&
+         lanes * ALONE >= executions;
 }
 
 // All lanes of all warps take a part: a warp's instruction does 32 elements. The bytes stay the same.
@@ -116,16 +118,21 @@ void rule_tiny_blocks(Rules *r) {
   MachineWork after = k->work;
   fill_warps(r, idle ? used : 1, threads, &after);
   RuleWords w = {{0}, {0}, {0}};
-  if (!idle)
-    sol_format(w.message, sizeof w.message,
-               "%.0f blocks of %.0f threads: starting them takes longer than anything that they do.",
-               rule_blocks(s), threads);
-  else
+  if (idle) {
     sol_format(
         w.message, sizeof w.message,
         "Blocks have %.0f threads: %.0f%% of the lanes of their warps do nothing, and an SM holds %d of its %d "
         "warps.",
         threads, 100 * (1 - used), s->occupancy.warps_per_sm, s->occupancy.max_warps_per_sm);
+  } else {
+    sol_format(w.message, sizeof w.message,
+               "%.0f blocks of %.0f threads: starting them takes longer than anything that they do.",
+               rule_blocks(s), threads);
+    sol_format(
+        w.fix, sizeof w.fix,
+        "Use blocks of %.0f threads or more; or let each thread take several elements, in fewer blocks.",
+        GOOD_BLOCK);
+  }
   sol_format(w.evidence, sizeof w.evidence, "%.0f blocks of %.0f threads; %d blocks an SM (limit: %s)",
              rule_blocks(s), threads, s->occupancy.blocks_per_sm, sol_limiter_name(s->occupancy.limiter));
   rule_report(r, RULE_tiny_blocks, NULL, &after, &w);

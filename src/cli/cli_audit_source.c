@@ -38,12 +38,16 @@ static char *open_source(AuditRun *r, const char *name, size_t *length) {
     if (path.text) text = read_source(r, path.text, length, &refused);
     sol_buffer_free(&path);
   }
-  if (!text && refused && r->hidden_sources++ == 0)
+  if (!text && refused && r->hidden_sources++ == 0) {
+    enum { END = 80 }; // of its end, which has the file's name
+    size_t length_of_name = strlen(name), skip = length_of_name > END ? length_of_name - END : 0;
+    while (((unsigned char)name[skip] & 0xc0) == 0x80) skip++;
     cli_audit_note(
         r,
-        "Source not shown: '%.*s' is no file of at most 16 MiB below the folders of the files given, their "
+        "Source not shown: '%s%s' is no file of at most 16 MiB below the folders of the files given, their "
         "project or the toolkit; --source-dir DIR adds a folder.",
-        (int)sol_text_cut(name, 80), name);
+        skip ? "..." : "", name + skip);
+  }
   return text;
 }
 

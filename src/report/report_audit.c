@@ -227,16 +227,19 @@ static void caller_text(const AuditFault *f, char *out, size_t cap) {
   sol_format(out, cap, ", from %s", place);
 }
 
-static void fault_line(Fact *list, const AuditFault *f) {
-  char from[240];
+// With the kernel's name as it stands in the source.
+static void fault_line(Fact *list, const AuditKernel *k, const AuditFault *f) {
+  char from[240], times[80] = "";
+  const char *symbol = k->name[0] ? strstr(f->message, k->name) : NULL,
+             *rest = symbol ? symbol + strlen(k->name) : f->message;
   caller_text(f, from, sizeof from);
   if (f->times > 1 && f->launches > 1)
-    fact_textf(list, 0, "", "%s%s (%llu threads, %llu launches)", f->message, from,
-               (unsigned long long)f->times, (unsigned long long)f->launches);
+    sol_format(times, sizeof times, " (%llu threads, %llu launches)", (unsigned long long)f->times,
+               (unsigned long long)f->launches);
   else if (f->times > 1)
-    fact_textf(list, 0, "", "%s%s (%llu threads)", f->message, from, (unsigned long long)f->times);
-  else
-    fact_textf(list, 0, "", "%s%s", f->message, from);
+    sol_format(times, sizeof times, " (%llu threads)", (unsigned long long)f->times);
+  fact_textf(list, 0, "", "%.*s%s%s%s%s", (int)(symbol ? symbol - f->message : 0), f->message,
+             symbol ? k->title : "", rest, from, times);
 }
 
 static void fault_facts(Fact *o, const AuditKernel *k) {
@@ -248,7 +251,7 @@ static void fault_facts(Fact *o, const AuditKernel *k) {
   enum { SHOWN = 20 };
   Fact *texts = fact_list(o, "faults", 0), *list = fact_list(o, 0, k->fault_count ? "Went wrong" : 0);
   for (uint32_t i = 0; i < k->fault_count; i++) fact_text(texts, 0, 0, k->faults[i].message);
-  for (uint32_t i = 0; i < k->fault_count && i < SHOWN; i++) fault_line(list, &k->faults[i]);
+  for (uint32_t i = 0; i < k->fault_count && i < SHOWN; i++) fault_line(list, k, &k->faults[i]);
   uint64_t more = k->faults_left_out + (k->fault_count > SHOWN ? k->fault_count - SHOWN : 0);
   if (more) fact_textf(list, 0, "", "and %llu more", (unsigned long long)more);
   check_facts(o, k);

@@ -190,7 +190,9 @@ static double accesses(const AuditKernel *k) {
   return all;
 }
 
-static const char *remedy(MachineResource r) {
+static const char *remedy(const AuditKernel *k, MachineResource r) {
+  if ((r == MACHINE_ATOMICS || r == MACHINE_LATENCY) && k->work.call_clocks > k->work.load_wait_clocks)
+    return "fewer calls of printf, malloc and free, which take turns as atomics do";
   switch (r) {
   case MACHINE_LAUNCH: return "fewer launches, or a CUDA graph of them";
   case MACHINE_DRAM: return "fewer bytes, or more use of each while it is in a cache";
@@ -228,7 +230,7 @@ static void nothing_found(Fact *o, const AuditKernel *k) {
         &b, ". At most %.*f%% of its warps read or write anything: is the grid meant to be as large?",
         busy < 0.1 ? 1 : 0, 100 * busy);
   else
-    sol_buffer_format(&b, ". What lowers it: %s.", remedy(most));
+    sol_buffer_format(&b, ". What lowers it: %s.", remedy(k, most));
   fact_line(o, 0, false, "%s", b.text ? b.text : "");
   sol_buffer_free(&b);
 }
