@@ -18,6 +18,19 @@ TEST(one_waste_one_finding) {
   audit_free(&rig.program);
 }
 
+TEST(a_transposition_needs_tiles) {
+  for (int along = 0; along < 2; along++) {
+    Rig rig;
+    rig_start(&rig);
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 32, 4096);
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, along ? 4 : 32, along ? 4 : 4096);
+    const AuditFinding *f = find(rig_finish(&rig), "column_walk");
+    if (CHECK(f))
+      CHECK_MSG((strstr(f->fix, "swap the two") != NULL) == !along, "along %d: %s", along, f->fix);
+    audit_free(&rig.program);
+  }
+}
+
 TEST(a_stride_that_varies_is_not_named) {
   for (int varies = 0; varies < 2; varies++) {
     Rig rig;
@@ -647,6 +660,26 @@ TEST(many_small_blocks_are_to_be_larger) {
     const AuditFinding *f = find(k, "tiny_blocks");
     CHECK_MSG((f != NULL) == (threads == 32), "threads %u, bound %d", threads, k->time.bound);
     if (f) CHECK_HAS(f->message, "131072 blocks of 32 threads");
+    audit_free(&rig.program);
+  }
+}
+
+// Of a grid with as many blocks as there are elements most do nothing; a warp that computes for long is not idle.
+TEST(idle_blocks_are_named) {
+  for (int which = 0; which < 3; which++) {
+    Rig rig;
+    rig_start(&rig);
+    uint64_t blocks = which ? WARPS : WARPS / 8, n = blocks * 8;
+    rig.launch.blocks = rig.launch.grid[0] = (uint32_t)blocks;
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    AuditInst *in = add_shared(&rig, SOL_EMU_KIND_OTHER, "add.s32 %r1, %r1, 1;", 0, 0, 0);
+    in->unit = SOL_EMU_CLASS_INT;
+    in->counts =
+        (SolEmuCounts){.executions = n * (which == 2 ? 100 : 4), .lanes = n * 32 * (which == 2 ? 100 : 4)};
+    const AuditFinding *f = find(rig_finish(&rig), "tiny_blocks");
+    CHECK_MSG((f != NULL) == (which == 1), "case %d", which);
+    if (f) CHECK_HAS(f->message, "At most 12% of the warps of these 131072 blocks");
+    if (f) CHECK_HAS(f->fix, "about 16384 here");
     audit_free(&rig.program);
   }
 }

@@ -73,6 +73,17 @@ double rule_warps(const AuditKernel *k) {
   return k->work.launches * k->work.blocks * k->work.warps_per_block;
 }
 
+#define AT_ONCE 64.0 // PTX instructions: a warp that executes no more returns at once
+double rule_busy_warps(const AuditKernel *k) {
+  double warps = rule_warps(k), accesses = 0, besides = 0;
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if (k->insts[i].kind != SOL_EMU_KIND_OTHER && k->insts[i].kind != SOL_EMU_KIND_CONST_LOAD)
+      accesses += (double)k->insts[i].counts.executions;
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if ((double)k->insts[i].counts.executions > accesses) besides += (double)k->insts[i].counts.executions;
+  return accesses > 0 && accesses < warps && besides <= AT_ONCE * warps ? accesses / warps : 1;
+}
+
 double rule_loads_per_warp(const AuditKernel *k) {
   double loads = 0;
   for (uint32_t i = 0; i < k->inst_count; i++)

@@ -56,6 +56,8 @@ AuditTouch rule_touch_or_all(const AuditKernel *kernel, const AuditInst *inst);
 // Whether it is the table by which sin, cos and tan reduce large arguments: the math library's, not the program's.
 bool rule_is_of_angles(const AuditTouch *touch);
 double rule_warps(const AuditKernel *kernel); // warps of all launches
+// At most such a share of the warps accesses memory, where the others return at once; 1: all, or the others do something else.
+double rule_busy_warps(const AuditKernel *kernel);
 // Loads from global memory that a warp executes.
 double rule_loads_per_warp(const AuditKernel *kernel);
 // Bytes that stay in L2 where the kernel takes less than light because of that: light is then that of the others.

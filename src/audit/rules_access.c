@@ -392,14 +392,30 @@ void rule_aos(Rules *r) {
   report_groups(r, RULE_aos, describe_aos);
 }
 
+// Whether another array is accessed along its rows as often, as in a transposition: with the indices swapped, that one is walked down.
+static bool has_other_order(const Rules *r, const Group *g) {
+  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
+    const AuditInst *in = &r->kernel->insts[i];
+    if (rule_is_global(in) && r->access[i] == RULE_NONE && most(in->pattern.contiguous, in->pattern.seen) &&
+        in->pattern.allocation != g->worst->pattern.allocation &&
+        in->counts.requests * 2 >= g->worst->counts.requests)
+      return true;
+  }
+  return false;
+}
+
 static void describe_column(const Rules *r, const Group *g, RuleWords *w) {
-  (void)r;
   sol_format(
       w->message, sizeof w->message,
       "Adjacent lanes of this %s are a row of %llu bytes apart: a request touches %.1f sectors where %.1f "
       "would do, though the whole array is used.",
       verb(g), (unsigned long long)stride_of(g->worst), rule_ratio(g->sectors, g->requests),
       rule_ratio(g->ideal, g->requests));
+  if (has_other_order(r, g))
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Another array is accessed along its rows here, and would be walked down if the indices were swapped: pass tiles of "
+        "32x33 elements through shared memory, so that both are accessed along their rows.");
 }
 
 void rule_column_walk(Rules *r) {

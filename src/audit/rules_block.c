@@ -9,6 +9,7 @@
 #define BARRIERS    2.0   // likewise
 #define LANES_USED  0.75  // of a block's warps: above, idle lanes are not worth a word
 #define GOOD_BLOCK  256.0 // threads of the block that is advised
+#define MOST_BUSY   0.5   // of a grid's warps: with fewer, it has too many blocks
 #define FEW_THREADS 64.0  // of a block: with more, few lanes are idle
 
 // ---- one_lane ----
@@ -107,6 +108,30 @@ static void fill_warps(const Rules *r, double used, double threads, MachineWork 
     after->blocks_per_sm = o.blocks_per_sm;
 }
 
+// Most of the grid has nothing to do: without those blocks their start and their few instructions are saved.
+static void report_idle_blocks(Rules *r, const AuditShape *s, double busy) {
+  const AuditKernel *k = r->kernel;
+  double warps = rule_warps(k);
+  MachineWork after = k->work;
+  after.blocks = rule_most(__builtin_ceil(k->work.blocks * busy), 1);
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    double executions = (double)k->insts[i].counts.executions;
+    if (executions > busy * warps) rule_remove(&after, &r->demands[i], 1 - busy * warps / executions);
+  }
+  RuleWords w = {{0}, {0}, {0}};
+  sol_format(
+      w.message, sizeof w.message,
+      "At most %.*f%% of the warps of these %.0f blocks read or write anything: the others return at once.",
+      busy < 0.1 ? 1 : 0, 100 * busy, rule_blocks(s));
+  sol_format(w.evidence, sizeof w.evidence, "%.0f blocks of %.0f threads", rule_blocks(s), rule_threads(s));
+  sol_format(
+      w.fix, sizeof w.fix,
+      "Launch as many blocks as there is work for, (n + threads - 1) / threads for n elements of one thread each: about "
+      "%.0f here.",
+      rule_blocks(s) * after.blocks / k->work.blocks);
+  rule_report(r, RULE_tiny_blocks, NULL, &after, &w);
+}
+
 void rule_tiny_blocks(Rules *r) {
   const AuditKernel *k = r->kernel;
   const AuditShape *s = rule_main_shape(k);
@@ -114,6 +139,11 @@ void rule_tiny_blocks(Rules *r) {
   double threads = rule_threads(s), used = threads / (32 * __builtin_ceil(threads / 32));
   bool idle = threads <= FEW_THREADS && used <= LANES_USED,
        starting = threads < GOOD_BLOCK && k->time.bound == MACHINE_BLOCKS;
+  double busy = rule_busy_warps(k);
+  if (!idle && busy < MOST_BUSY) {
+    report_idle_blocks(r, s, busy);
+    return;
+  }
   if ((!idle && !starting) || rule_blocks(s) < 2) return;
   MachineWork after = k->work;
   fill_warps(r, idle ? used : 1, threads, &after);

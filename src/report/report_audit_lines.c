@@ -56,9 +56,9 @@ static void counts(Fact *row, const SolEmuCounts *c, double lanes, const AuditIn
                ratio((double)c->wavefronts_ideal, (double)c->shared_requests));
   else if (show.wavefronts)
     fact_text(row, 0, "wavefronts (ideal)", ""); // a table has the columns of its fullest row
-  NUMBER(sectors, "l1_hit", "L1 hits", UNIT_SHARE, BASIS_MODELLED,
+  NUMBER(sectors && c->l1_hits + c->l1_misses, "l1_hit", "L1 hits", UNIT_SHARE, BASIS_MODELLED,
          ratio((double)c->l1_hits, (double)(c->l1_hits + c->l1_misses)));
-  NUMBER(sectors, "l2_hit", "L2 hits", UNIT_SHARE, BASIS_MODELLED,
+  NUMBER(sectors && c->l2_hits + c->l2_misses, "l2_hit", "L2 hits", UNIT_SHARE, BASIS_MODELLED,
          ratio((double)c->l2_hits, (double)(c->l2_hits + c->l2_misses)));
   NUMBER(sectors, "dram_bytes", "DRAM", UNIT_BYTES, BASIS_MODELLED, (double)(c->dram_read + c->dram_write));
 #undef NUMBER

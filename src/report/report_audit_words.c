@@ -7,7 +7,6 @@
 #define SMALLEST_TERM 0.02 // share of the time: a smaller one is not shown
 #define LOW_TAX       1.3  // up to here there is little to explain
 #define NAMED_COST    0.01 // share of the time: a line that costs less is not named
-#define MOST_WARPS    0.5  // that access memory: with fewer, the grid is larger than its work
 #define SMALL_GAIN    1.2  // findings below it do not explain a higher tax
 
 static double ratio(double a, double b) {
@@ -181,18 +180,11 @@ static void finding_lines(Fact *o, const AuditFinding *f, uint32_t number) {
   sol_buffer_free(&b);
 }
 
-// Executions of everything that accesses memory: no more warps can have done so.
-static double accesses(const AuditKernel *k) {
-  double all = 0;
-  for (uint32_t i = 0; i < k->inst_count; i++)
-    if (k->insts[i].kind != SOL_EMU_KIND_OTHER && k->insts[i].kind != SOL_EMU_KIND_CONST_LOAD)
-      all += (double)k->insts[i].counts.executions;
-  return all;
-}
-
 static const char *remedy(const AuditKernel *k, MachineResource r) {
   if ((r == MACHINE_ATOMICS || r == MACHINE_LATENCY) && k->work.call_clocks > k->work.load_wait_clocks)
     return "fewer calls of printf, malloc and free, which take turns as atomics do";
+  if (r == MACHINE_L1 && k->work.constant_turns > k->work.l1_wavefronts + k->work.shared_wavefronts)
+    return "constants at indices that the compiler knows (loops of a fixed length, unrolled), which are operands";
   switch (r) {
   case MACHINE_LAUNCH: return "fewer launches, or a CUDA graph of them";
   case MACHINE_DRAM: return "fewer bytes, or more use of each while it is in a cache";
@@ -224,13 +216,7 @@ static void nothing_found(Fact *o, const AuditKernel *k) {
   for (uint32_t i = 0; i < k->line_count && i < NAMED && k->lines[i].cost >= NAMED_COST * k->time.total; i++)
     sol_buffer_format(&b, "%s%s:%u (%.0f%%)", i ? ", " : "; the lines that cost most are ",
                       base_name(k->lines[i].file), k->lines[i].line, 100 * k->lines[i].cost / k->time.total);
-  double busy = ratio(accesses(k), rule_warps(k));
-  if (busy > 0 && busy < MOST_WARPS)
-    sol_buffer_format(
-        &b, ". At most %.*f%% of its warps read or write anything: is the grid meant to be as large?",
-        busy < 0.1 ? 1 : 0, 100 * busy);
-  else
-    sol_buffer_format(&b, ". What lowers it: %s.", remedy(k, most));
+  sol_buffer_format(&b, ". What lowers it: %s.", remedy(k, most));
   fact_line(o, 0, false, "%s", b.text ? b.text : "");
   sol_buffer_free(&b);
 }
