@@ -679,7 +679,7 @@ TEST(idle_blocks_are_named) {
     const AuditFinding *f = find(rig_finish(&rig), "tiny_blocks");
     CHECK_MSG((f != NULL) == (which == 1), "case %d", which);
     if (f) CHECK_HAS(f->message, "At most 12% of the warps of these 131072 blocks");
-    if (f) CHECK_HAS(f->fix, "about 16384 here");
+    if (f) CHECK_HAS(f->fix, "at most 16384 here");
     audit_free(&rig.program);
   }
 }

@@ -126,8 +126,8 @@ static void report_idle_blocks(Rules *r, const AuditShape *s, double busy) {
   sol_format(w.evidence, sizeof w.evidence, "%.0f blocks of %.0f threads", rule_blocks(s), rule_threads(s));
   sol_format(
       w.fix, sizeof w.fix,
-      "Launch as many blocks as there is work for, (n + threads - 1) / threads for n elements of one thread each: about "
-      "%.0f here.",
+      "Launch as many blocks as there is work for, (n + threads - 1) / threads for n elements of one thread each: at most "
+      "%.0f here. Where each block has some work, make them smaller.",
       rule_blocks(s) * after.blocks / k->work.blocks);
   rule_report(r, RULE_tiny_blocks, NULL, &after, &w);
 }
