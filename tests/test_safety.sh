@@ -84,6 +84,13 @@ for name in elsewhere/key given/pipe given/link.cu given/deep/.hidden/key given/
   lacks out "$secret" 'xxxxxxxxxx'
   says out 'st\.global\.u32' 'Source not shown: ' '--source-dir DIR'
 done
+long=$scratch/elsewhere/$(printf 'x%.0s' {1..100}) # of a long path the end is shown
+mkdir -p "$long"
+cp "$scratch/elsewhere/key" "$long/hidden.cu"
+kernel "$scratch/given/k.ptx" "$long/hidden.cu"
+run 0 audit "$scratch/given/k.ptx" "${audit[@]}" --wide
+lacks out "$secret"
+says out "'\.\.\.x+/hidden\.cu' is no file"
 for name in /dev/zero /dev/tty /dev/stdin /proc/self/mem /etc/passwd; do
   kernel "$scratch/given/k.ptx" "$name"
   run 0 audit "$scratch/given/k.ptx" "${audit[@]}"
