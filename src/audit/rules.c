@@ -1,8 +1,6 @@
 // Runs every rule over every kernel, and writes down what is worth changing.
-#include <string.h>
-
-#include "audit/inside.h"
 #include "audit/rules.h"
+#include "audit/inside.h"
 #include "base/format.h"
 
 const RuleText *audit_rule(uint32_t i) {
@@ -66,7 +64,7 @@ AuditTouch rule_touch_or_all(const AuditKernel *k, const AuditInst *in) {
 }
 
 bool rule_is_of_angles(const AuditTouch *t) {
-  return t->label && strncmp(t->label, "__cudart_i2opi", strlen("__cudart_i2opi")) == 0;
+  return t->label && audit_has(t->label, "__cudart_i2opi");
 }
 
 double rule_warps(const AuditKernel *k) {
