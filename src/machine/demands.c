@@ -19,8 +19,8 @@ double machine_far_clocks(const MachineModel *m) {
 }
 
 double machine_wait_clocks(const MachineModel *m, const MachineWork *w) {
-  double clocks = w->load_wait_clocks + w->call_clocks + w->barriers * machine_barrier(m, w->warps_per_block) +
-                  w->issues * machine_stall(m, w);
+  double clocks = w->load_wait_clocks + w->call_clocks +
+                  w->barriers * machine_barrier(m, w->warps_per_block) + w->issues * machine_stall(m, w);
   SolFigure shared = m->device->smem_latency;
   return sol_known(shared) ? clocks + w->shared_waits * shared.value : clocks;
 }
