@@ -18,6 +18,22 @@ TEST(one_waste_one_finding) {
   audit_free(&rig.program);
 }
 
+// A thread for each sparse row: no index is to blame, but who takes which element.
+TEST(lanes_that_walk_rows_of_their_own_should_share_them) {
+  for (int walk = 0; walk < 2; walk++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+    in->pattern.scattered = WARPS, in->pattern.strided = in->pattern.stride_times = 0, in->pattern.stride = 0;
+    in->pattern.steps = in->pattern.step_times = WARPS - 1056 * 8;
+    in->pattern.step = walk ? 4 : 1000;
+    const AuditFinding *f = find(rig_finish(&rig), "gather");
+    if (CHECK(f))
+      CHECK_MSG((strstr(f->fix, "share a row") != NULL) == (walk == 1), "walk %d: %s", walk, f->fix);
+    audit_free(&rig.program);
+  }
+}
+
 TEST(a_transposition_needs_tiles) {
   for (int along = 0; along < 2; along++) {
     Rig rig;

@@ -451,8 +451,33 @@ void rule_async_line(Rules *r) {
   report_groups(r, RULE_async_line, describe_async_line);
 }
 
+// Whether most of the group's waste is of lanes that each walk through elements side by side, as one thread for a sparse row does.
+static bool walks_apart(const Rules *r, const Group *g) {
+  double all = 0, walking = 0;
+  for (uint32_t m = 0; m < g->count; m++) {
+    const AuditInst *in = &r->kernel->insts[g->member[m]];
+    const SolEmuPattern *p = &in->pattern;
+    all += wasted(in);
+    bool ahead = p->step > 0 && p->step <= ROW_BYTES &&
+                 p->step % in->width == 0; // further than by one where the loop is unrolled
+    if (ahead && most(p->step_times, p->steps)) walking += wasted(in);
+  }
+  return walking * 2 > all;
+}
+
 static void describe_gather(const Rules *r, const Group *g, RuleWords *w) {
-  (void)r;
+  if (walks_apart(r, g)) {
+    sol_format(
+        w->message, sizeof w->message,
+        "Each lane of this %s walks through elements of its own, one after another: a request touches %.1f sectors "
+        "where %.1f would hold its bytes.",
+        verb(g), rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Let the lanes of a warp (or of a part of one, where rows are short) share a row: they take adjacent elements "
+        "and combine at the end with __shfl_down_sync.");
+    return;
+  }
   sol_format(w->message, sizeof w->message,
              "The lanes of this %s access unrelated addresses, %u bytes each: a request touches %.1f sectors "
              "where %.1f would hold its bytes.",

@@ -185,6 +185,8 @@ static const char *remedy(const AuditKernel *k, MachineResource r) {
     return "fewer calls of printf, malloc and free, which take turns as atomics do";
   if (r == MACHINE_L1 && k->work.constant_turns > k->work.l1_wavefronts + k->work.shared_wavefronts)
     return "constants at indices that the compiler knows (loops of a fixed length, unrolled), which are operands";
+  if (r == MACHINE_L1 && k->work.shared_wavefronts > k->work.l1_wavefronts)
+    return "fewer accesses to shared memory: values kept in registers, or handed over by shuffles";
   switch (r) {
   case MACHINE_LAUNCH: return "fewer launches, or a CUDA graph of them";
   case MACHINE_DRAM: return "fewer bytes, or more use of each while it is in a cache";
