@@ -335,8 +335,8 @@ static void describe_flight(const Rules *r, const AuditInst *load, double now, d
   double warps = rule_most(per_sm, 1) * k->work.warps_per_block;
   sol_format(
       w->message, sizeof w->message,
-      "A warp has %.1f load%s in flight when it waits, %.0f bytes; the %.0f warps of an SM together %s.", now,
-      now < 1.05 ? "" : "s", bytes, warps, rule_kib(bytes * warps).text);
+      "A warp has %.1f load%s in flight when it waits, %.0f bytes; the %.0f warp%s of an SM together %s.",
+      now, now < 1.05 ? "" : "s", bytes, warps, warps < 1.5 ? "" : "s", rule_kib(bytes * warps).text);
   sol_format(w->evidence, sizeof w->evidence,
              "%.1f executions of this load a warp, %u bytes a lane; waiting %.1f us, DRAM busy %.1f us",
              rule_ratio((double)load->counts.requests, rule_warps(k)), load->width,
