@@ -242,6 +242,17 @@ TEST(rows_that_conflict_in_banks_are_not_a_stride) {
   audit_free(&rig.program);
 }
 
+TEST(elements_of_a_thread_are_no_row) {
+  // A thread's eight elements side by side, each loaded by itself: 32 bytes from lane to lane.
+  Rig rig;
+  rig_start(&rig);
+  for (int i = 0; i < 8; i++)
+    add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD, "ld.shared.f32 %f1, [%r1];", 4, 32, 4)->offset = 4 * i;
+  const AuditFinding *f = find(rig_finish(&rig), "bank_conflict");
+  if (CHECK(f)) CHECK_HAS(f->fix, "Each thread takes 32 bytes side by side");
+  audit_free(&rig.program);
+}
+
 TEST(rows_of_ldmatrix_are_padded) {
   // Eight rows of 16 bytes, 32 bytes apart, then the eight beside them.
   Rig rig;

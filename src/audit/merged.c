@@ -60,8 +60,8 @@ static void merge(AuditInst *insts, uint32_t count, const Own *own, uint32_t at)
   }
   if (worst < least) worst = least;
   in->counts.wavefronts = (uint64_t)(worst * (double)in->counts.shared_requests + 0.5);
-  if (in->counts.wavefronts_ideal < in->counts.shared_requests)
-    in->counts.wavefronts_ideal = in->counts.shared_requests;
+  uint64_t ideal = (uint64_t)(least * (double)in->counts.shared_requests + 0.5);
+  if (in->counts.wavefronts_ideal < ideal) in->counts.wavefronts_ideal = ideal;
 }
 
 static bool read_elsewhere(const AuditInst *insts, uint32_t count, const Own *own, uint32_t at) {

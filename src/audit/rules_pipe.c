@@ -10,6 +10,7 @@
 #define IN_L1       0.98 // share of hits: above, local memory costs little more than registers
 #define ANGLE_ARRAYS                                                                                         \
   80 // bytes a thread: as many the math library takes for angles; with more, the kernel has its own
+#define MOST_OWN     128 // bytes from lane to lane that can be one thread's elements
 #define SECTOR_WORDS 8.0 // addresses of 4 bytes that share a sector, and so its turns
 
 // ---- bank_conflict ----
@@ -19,7 +20,23 @@ static bool conflicts(const AuditInst *in) {
          (double)in->counts.wavefronts > CONFLICT * (double)in->counts.wavefronts_ideal;
 }
 
-static void name_padding(const SolEmuPattern *p, uint32_t width, RuleWords *w) {
+// Bytes that a lane accesses between its own address and the next lane's, from the same register.
+static uint64_t bytes_of_lane(const AuditKernel *k, const AuditInst *in) {
+  uint64_t bytes = in->width;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *other = &k->insts[i];
+    int64_t apart = other->offset - in->offset, stride = in->pattern.stride;
+    if (stride < 0) stride = -stride;
+    if (other != in && other->kind == in->kind && in->base && other->base == in->base && apart &&
+        apart < stride && apart > -stride)
+      bytes += other->width;
+  }
+  return bytes;
+}
+
+static void name_padding(const AuditKernel *k, const AuditInst *in, RuleWords *w) {
+  const SolEmuPattern *p = &in->pattern;
+  uint32_t width = in->width;
   uint64_t stride = (uint64_t)(p->stride < 0 ? -p->stride : p->stride);
   uint32_t pad = width > 4 ? width : 4;
   if (p->rows * 2 >= p->seen && p->rows && stride <= width) {
@@ -32,6 +49,15 @@ static void name_padding(const SolEmuPattern *p, uint32_t width, RuleWords *w) {
   }
   if (p->strided * 2 < p->seen || stride <= width || stride % 4)
     return; // no one stride: the rule's own advice
+  if (stride > 16 && stride <= MOST_OWN && bytes_of_lane(k, in) * 2 >= stride &&
+      bytes_of_lane(k, in) > width) {
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Each thread takes %llu bytes side by side: let adjacent threads take adjacent elements, the thread's own "
+        "ones being a warp's row apart (threadIdx.x + k * 32 in place of threadIdx.x * K + k).",
+        (unsigned long long)stride);
+    return;
+  }
   if (stride <= 16 && stride % width == 0 && width >= 4) {
     sol_format(
         w->fix, sizeof w->fix,
@@ -82,7 +108,7 @@ void rule_bank_conflict(Rules *r) {
     sol_format(w.evidence, sizeof w.evidence,
                "stride %lld B, %u bytes a lane, %.0f requests, %.0f wavefronts too many",
                (long long)worst->pattern.stride, worst->width, requests, passes - ideal);
-    name_padding(&worst->pattern, worst->width, &w);
+    name_padding(k, worst, &w);
     rule_report(r, RULE_bank_conflict, worst, &after, &w);
   }
 }
