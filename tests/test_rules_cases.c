@@ -47,6 +47,26 @@ TEST(a_transposition_needs_tiles) {
   }
 }
 
+// Two float4 a thread, loaded in one line: no structure, whose fields would have lines of their own.
+TEST(two_wide_accesses_of_a_thread_are_no_structure) {
+  for (int fields = 0; fields < 2; fields++) {
+    Rig rig;
+    rig_start(&rig);
+    for (int i = 0; i < 2; i++) {
+      AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 32);
+      in->width = in->pattern.width = 16, in->offset = 16 * i;
+      in->line += (uint32_t)(fields * i);
+      in->counts.sectors_ideal = (uint64_t)WARPS * 16, in->counts.bytes = (uint64_t)WARPS * 512;
+      in->pattern.allocation = BUFFER;
+    }
+    rig.launch.touch_count = 1;
+    const AuditFinding *f = find(rig_finish(&rig), "aos");
+    if (CHECK(f))
+      CHECK_MSG((strstr(f->fix, "adjacent threads") != NULL) == !fields, "fields %d: %s", fields, f->fix);
+    audit_free(&rig.program);
+  }
+}
+
 TEST(a_stride_that_varies_is_not_named) {
   for (int varies = 0; varies < 2; varies++) {
     Rig rig;

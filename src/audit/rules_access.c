@@ -371,12 +371,22 @@ static void describe_aos(const Rules *r, const Group *g, RuleWords *w) {
       "sectors where %.1f would do.",
       (unsigned long long)size, verb(g), (unsigned long long)(record.bytes < size ? record.bytes : size),
       rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
-  if (record.bytes < size || size > 16 || size % g->worst->width) return;
+  if (record.bytes < size || size % g->worst->width || (size > 16 && !(record.one_line && record.alike)))
+    return;
   sol_format(
       w->message, sizeof w->message,
       "Each lane %ss %llu neighbouring bytes in several accesses: a request touches %.1f sectors where %.1f would do.",
       verb(g), (unsigned long long)size, rule_ratio(g->sectors, g->requests),
       rule_ratio(g->ideal, g->requests));
+  uint64_t parts = size / g->worst->width;
+  if (size > 16) {
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Let adjacent threads take adjacent elements of %u bytes: threadIdx.x + k * blockDim.x in place of %llu * "
+        "threadIdx.x + k.",
+        g->worst->width, (unsigned long long)parts);
+    return;
+  }
   sol_format(
       w->fix, sizeof w->fix,
       "Take the %llu bytes with one access (%s), or let adjacent threads take adjacent elements: threadIdx.x + k * "
@@ -385,7 +395,7 @@ static void describe_aos(const Rules *r, const Group *g, RuleWords *w) {
       size == 16  ? "float4, uint4"
       : size == 8 ? "float2, uint2"
                   : "a vector type",
-      (unsigned long long)size / g->worst->width);
+      (unsigned long long)parts);
 }
 
 void rule_aos(Rules *r) {
