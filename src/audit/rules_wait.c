@@ -319,8 +319,9 @@ static double seconds_in_flight(const Rules *r, double times, MachineWork *after
 // What stands between two instructions of one loop is executed about as often as they are.
 static bool is_held_back(const AuditKernel *k, const AuditInst *load) {
   double often = IN_LOOP * (double)load->counts.executions;
-  for (int step = -1; step <= 1; step += 2)
-    for (const AuditInst *in = load + step; in >= k->insts && in < k->insts + k->inst_count; in += step) {
+  for (int64_t step = -1; step <= 1; step += 2)
+    for (int64_t i = load - k->insts + step; i >= 0 && i < k->inst_count; i += step) {
+      const AuditInst *in = &k->insts[i];
       if ((double)in->counts.executions < often) break;
       if (in->kind == SOL_EMU_KIND_GLOBAL_STORE || in->kind == SOL_EMU_KIND_GLOBAL_ATOMIC)
         return !load->read_only;

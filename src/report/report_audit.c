@@ -230,7 +230,7 @@ static void caller_text(const AuditFault *f, char *out, size_t cap) {
 // With the kernel's name as it stands in the source.
 static void fault_line(Fact *list, const AuditKernel *k, const AuditFault *f) {
   char from[240], times[80] = "";
-  const char *symbol = k->name[0] ? strstr(f->message, k->name) : NULL,
+  const char *symbol = strncmp(k->name, "_Z", 2) == 0 ? strstr(f->message, k->name) : NULL,
              *rest = symbol ? symbol + strlen(k->name) : f->message;
   caller_text(f, from, sizeof from);
   if (f->times > 1 && f->launches > 1)
