@@ -98,34 +98,29 @@ template <int threads> INLINE Part part_of(const void *x, int64_t stride, int64_
   return p;
 }
 
-// The edge of this thread in a batch: those before the chunks belong to the first, those after them to the last; -1: none.
+// The edge of this thread, if that is before the chunks, or after them; -1: none.
 INLINE int part_edge(const Part &p, bool first, bool last) {
   int e = p.thread;
   bool here = e < p.x.head ? first && p.rank == 0 : e < p.x.edges && last && p.rank == p.blocks - 1;
   return here ? e < p.x.head ? e : (int)p.x.n - p.x.edges + e : -1;
 }
 
-// A batch: the chunks of a thread are `threads` apart.
-template <int threads> struct Batch {
-  Vec v[BATCH];
-  int stage;      // where those of all threads are in shared memory
-  int from, edge; // its first chunk; the column of its edge, or -1
-  int chunks;     // of this thread
-};
-
-// The chunks of this thread in the batch from chunk `at` on.
-template <int threads> INLINE int batch_chunks(const Part &p, int at) {
-  return at + p.thread < p.end ? min(BATCH, (p.end - at - p.thread + threads - 1) / threads) : 0;
-}
-
-// Starts to copy them into shared memory, where this thread alone reads them: batches are in flight while one before them is
-// searched, and take no registers.
-template <int threads> INLINE void start_batch(const Part &p, int at, int stage) {
+// Starts to copy a batch from chunk `at` on into shared memory, each thread its own chunks, `threads` apart, which this thread alone reads: batches are in
+// flight while one before them is searched, and take no registers. Behind the last chunk is the lowest value.
+template <int kind, int threads> INLINE void start_batch(const Part &p, int at, int stage) {
   const uint4 *chunk = p.x.body + at + p.thread;
-  int chunks = batch_chunks<threads>(p, at);
+  uint4 *to = &held[stage + p.thread];
+  if (at + BATCH * threads <= p.end) {
 #pragma unroll
-  for (int u = 0; u < BATCH; u++)
-    if (u < chunks) fetch16(&held[stage + p.thread + u * threads], chunk + u * threads);
+    for (int u = 0; u < BATCH; u++) fetch16(to + u * threads, chunk + u * threads);
+  } else if (at < p.end) {
+    const uint32_t lowest = span_lowest(kind);
+#pragma unroll
+    for (int u = 0; u < BATCH; u++) {
+      if (at + p.thread + u * threads < p.end) fetch16(to + u * threads, chunk + u * threads);
+      else to[u * threads] = make_uint4(lowest, lowest, lowest, lowest);
+    }
+  }
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
@@ -137,79 +132,71 @@ INLINE void wait_for_batch(int stages) { // all but the last stages - 1
 #endif
 }
 
-template <int kind, int threads> INLINE Batch<threads> take_batch(const Part &p, int at, int stage) {
-  Batch<threads> b;
-  const uint32_t lowest = span_lowest(kind);
-  b.from = at + p.thread, b.chunks = batch_chunks<threads>(p, at), b.stage = stage;
-  b.edge = part_edge(p, at == p.begin, at + BATCH * threads >= p.end);
-  wait_for_batch(p.stages);
-#pragma unroll
-  for (int u = 0; u < BATCH; u++) {
-    b.v[u].v = make_uint4(lowest, lowest, lowest, lowest);
-    if (u < b.chunks) b.v[u].v = held[stage + p.thread + u * threads];
-  }
-  return b;
-}
-
-// The edge of this thread in any of its batches, in the first element of a word.
-template <int kind> INLINE uint32_t load_edge(const Part &p) {
-  int edge = part_edge(p, true, true);
-  if (edge < 0) return span_lowest(kind);
-  if (kind == KIND_FP32) return ((const uint32_t *)p.x.at)[edge];
-  return (span_lowest(kind) & 0xffff0000u) | ((const uint16_t *)p.x.at)[edge];
-}
-
-// Which elements of a batch are above `below`: of chunk u, word j bits 4u + j, and 16 further on the second element's.
-template <int kind, int nan, int threads>
-INLINE uint32_t batch_above(const Batch<threads> &b, uint32_t below) {
+// Which elements of this thread's in a batch are above `below`: of chunk u, word j bits 4u + j, and 16 further on the second element's.
+template <int kind, int nan, int threads> INLINE uint32_t batch_above(const Part &p, int at, int stage, uint32_t below) {
   uint32_t found = 0;
 #pragma unroll
   for (int u = 0; u < BATCH; u++) {
-    uint32_t of_chunk = 0;
-    if (!__any_sync(~0u, u < b.chunks)) break;
+    Vec v;
+    v.v = held[stage + p.thread + u * threads];
 #pragma unroll
-    for (int j = 0; j < 4; j++) of_chunk |= word_above<kind, nan>(b.v[u].u[j], below, 4 * u + j);
-    if (u < b.chunks) found |= of_chunk;
+    for (int j = 0; j < 4; j++) found |= word_above<kind, nan>(v.u[j], below, 4 * u + j);
+  }
+  if (nan && at + BATCH * threads > p.end) { // where NaN is below all, what is behind the last chunk is not
+    int chunks = max(0, min(BATCH, (p.end - at - p.thread + threads - 1) / threads));
+    found &= ((1u << 4 * chunks) - 1) * 0x10001u;
   }
   return found;
 }
 
-// Appends this lane's elements at the bits of `found`, and its edge if `edge_too`; all lanes of a warp together. The list
-// has `count` entries before the batch. First each lane puts down where its elements are, then all lanes make entries of that: lanes
-// with many would keep the others waiting.
+// Appends this lane's elements at the bits of `found`; all lanes of a warp together. The list has `count` entries before the batch; how many after it.
+// First lanes put down where their elements are, in turns of one each, then all lanes make entries of that: lanes with many would keep the others waiting.
 template <int kind, int threads, class L>
-INLINE void append(const Part &p, const Batch<threads> &b, uint32_t found, bool edge_too, uint32_t edge_word, L *list,
-                   uint32_t *added, uint32_t count) {
-  enum { NO_PLACE = 0xffff };
+INLINE uint32_t append(const Part &p, int at, int stage, uint32_t found, L *list, uint32_t *turn, uint32_t count) {
   const int per = kind == KIND_FP32 ? 4 : 8, lane = threadIdx.x % 32;
-  uint32_t mine = __popc(found) + edge_too, before = mine;
-  if (!__any_sync(~0u, mine)) return;
-#pragma unroll
-  for (int o = 1; o < 32; o *= 2) {
-    uint32_t other = __shfl_up_sync(~0u, before, o);
-    if (lane >= o) before += other;
+  uint32_t some = __ballot_sync(~0u, found != 0), base = count;
+  if (threads > 32 && some) {
+    uint32_t all = lanes_sum(__popc(found));
+    if (lane == 0) base += atomicAdd(&list->added[*turn], all);
+    base = __shfl_sync(~0u, base, 0);
   }
-  uint32_t base = 0;
-  if (lane == 31) base = count + atomicAdd(added, before);
-  base = __shfl_sync(~0u, base, 31);
-  uint32_t to = base + before - mine, end = min(base + __shfl_sync(~0u, before, 31), (uint32_t)L::room);
-  for (; found; to++) {
+  uint32_t i = base + lane;
+#pragma unroll 1
+  for (; some; some = __ballot_sync(~0u, found != 0)) {
+    uint32_t to = base + __popc(some & ((1u << lane) - 1));
+    base += __popc(some);
+    if (!found) continue;
     int bit = 31 - __clz(found);
     found ^= 1u << bit;
     if (to < L::room) list->entry[to] = p.thread << 5 | bit;
   }
-  if (edge_too && to < L::room) list->entry[to] = NO_PLACE;
   __syncwarp();
-  for (uint32_t i = base + lane; i < end; i += 32) {
-    uint32_t place = (uint32_t)list->entry[i], chunk = (place >> 5) + (place >> 2 & 3) * threads, half = place >> 4 & 1;
-    if (place == NO_PLACE) continue;
-    uint32_t bits = ((const uint32_t *)&held[b.stage + chunk])[place & 3] >> half * 16;
-    int column = p.x.head + (b.from - p.thread + (int)chunk) * per + (place & 3) * (per / 4) + half;
+#pragma unroll 1
+  for (uint32_t end = min(base, (uint32_t)L::room); i < end; i += 32) {
+    uint32_t place = (uint32_t)list->entry[i], chunk = (place >> 5) + (place >> 2 & 3) * threads;
+    uint32_t bits = ((const uint32_t *)&held[stage + chunk])[place & 3] >> (place & 16);
+    int column = p.x.head + (at + (int)chunk) * per + (place & 3) * (per / 4) + (place >> 4 & 1);
     make_entry(key_of_bits<kind>(kind == KIND_FP32 ? bits : bits & 0xffff), (uint32_t)column, &list->entry[i]);
   }
-  __syncwarp();
-  if (edge_too && to < L::room)
-    make_entry(key_of_bits<kind>(kind == KIND_FP32 ? edge_word : edge_word & 0xffff), (uint32_t)b.edge, &list->entry[to]);
+  uint32_t next = *turn == 2 ? 0 : *turn + 1;
+  if (threads > 32 && p.thread == 0) list->added[next] = 0;
+  row_sync<threads>();
+  if (threads > 32) base = count + list->added[*turn];
+  *turn = next;
+  return base;
+}
+
+// The same of the elements before the row's chunks, or after them; these are in the first warp.
+template <int kind, int nan, int threads, class L>
+INLINE uint32_t append_edges(const Part &p, bool last, uint32_t below, L *list, uint32_t count) {
+  if (!p.x.edges) return count;
+  const int edge = part_edge(p, !last, last);
+  const uint32_t bits = edge < 0 ? 0 : kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[edge] : ((const uint16_t *)p.x.at)[edge];
+  bool found = edge >= 0 && word_above<kind, nan>(bits, below) & 1;
+  uint32_t some = __ballot_sync(~0u, found);
+  if (found) make_entry(key_of_bits<kind>(bits), (uint32_t)edge, &list->entry[count + __popc(some & ((1u << threadIdx.x % 32) - 1))]);
+  row_sync<threads>();
+  return count + (threads == 32 ? __popc(some) : __syncthreads_count(found));
 }
 
 // How many warps of a row, in all blocks of a cluster, have a chunk for each lane.
@@ -229,11 +216,9 @@ INLINE uint32_t first_low(const Part &p, L *list, int stage, uint32_t k) {
   for (int j = 0; j < words; j++) word[j] = span_lowest(kind);
   wait_for_fetches();
 #pragma unroll 1
-  for (int i = 0; i < p.stages; i++) {
-    int chunks = batch_chunks<threads>(p, p.begin + i * BATCH * threads);
+  for (int i = 0; i < p.stages && p.begin + i * BATCH * threads < p.end; i++)
 #pragma unroll
     for (int u = 0; u < BATCH; u++) {
-      if (u >= chunks) break;
       v.v = held[stage + p.thread + (i * BATCH + u) * threads];
 #pragma unroll
       for (int j = 0; j < 4; j++) {
@@ -241,7 +226,6 @@ INLINE uint32_t first_low(const Part &p, L *list, int stage, uint32_t k) {
         most = larger_word<kind, nan>(most, v.u[j]);
       }
     }
-  }
   // Warps with fewer chunks than lanes have no say.
   uint32_t full = warps == 1 ? 1 : full_warps<warps>(p);
   if (full == 0) return 0;
@@ -263,20 +247,12 @@ INLINE uint32_t first_low(const Part &p, L *list, int stage, uint32_t k) {
 // The batch again, a word of each thread at a time, after a batch that was too much for the list. Elements of one word are
 // not in the order of the columns: those equal to the last of the list may come before it.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t append_slowly(const Part &p, const Batch<threads> &b, uint32_t edge_word, uint32_t low, L *list, uint32_t *count,
-                              uint32_t k) {
+INLINE uint32_t append_slowly(const Part &p, int at, int stage, uint32_t low, L *list, uint32_t *turn, uint32_t *count, uint32_t k) {
 #pragma unroll 1
   for (int i = 0; i < 4 * BATCH; i++) {
-    if (*count + 3 * threads > L::room) low = max(low, cut_list<threads>(list, count, k, k, p.thread));
-    uint32_t below = word_below<kind, nan>(low);
-    uint32_t found = batch_above<kind, nan>(b, below) & 0x10001u << i;
-    bool edge = i == 0 && b.edge >= 0 && word_above<kind, nan>(edge_word, below) & 1;
-    row_sync<threads>();
-    if (p.thread == 0) list->added[3] = 0;
-    row_sync<threads>();
-    append<kind>(p, b, found, edge, edge_word, list, &list->added[3], *count);
-    row_sync<threads>();
-    *count += list->added[3];
+    if (*count + 2 * threads > L::room) low = max(low, cut_list<threads>(list, count, k, k, p.thread));
+    uint32_t found = batch_above<kind, nan, threads>(p, at, stage, word_below<kind, nan>(low)) & 0x10001u << i;
+    *count = append<kind, threads>(p, at, stage, found, list, turn, *count);
   }
   return max(low, cut_list<threads>(list, count, k, k, p.thread) + (*count >= k));
 }
@@ -310,33 +286,32 @@ template <int kind, int threads> INLINE uint32_t guess_of(const Part &p, uint32_
 
 // The list of what may be among the k largest of a block's part; `wanted` elements of the first batches reach its first key. How many there are.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t list_part(const Part &p, L *list, int stage, uint32_t k, uint32_t wanted) {
-  uint32_t count = 0, low = 0, turn = 0, slot = 0; // turn: by turns three
-  if (p.thread < 3) list->added[p.thread] = 0;
+INLINE uint32_t list_part(const Part &p, L *list, int stage, uint32_t k, uint32_t wanted, bool *sure) {
+  uint32_t low = 0, turn = 0, slot = 0; // turn: by turns three
+  if (threads > 32 && p.thread < 3) list->added[p.thread] = 0;
   row_sync<threads>();
 #pragma unroll 1
-  for (int i = 0; i < p.stages; i++) start_batch<threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
-  uint32_t edge_word = load_edge<kind>(p);
+  for (int i = 0; i < p.stages; i++) start_batch<kind, threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
   if (2 * k < (uint32_t)p.x.n) low = first_low<kind, nan, threads>(p, list, stage, wanted);
-  if (p.thread == 0) list->sure = wanted >= k || low <= lowest_key<kind>(); // nothing below that is listed
+  *sure = wanted >= k || low <= lowest_key<kind>(); // nothing below that is listed
+  uint32_t below = word_below<kind, nan>(low), count = append_edges<kind, nan, threads>(p, false, below, list, 0);
 #pragma unroll 1
-  for (int at = p.begin; at == p.begin || at < p.end; at += BATCH * threads) {
+  for (int at = p.begin; at < p.end; at += BATCH * threads) {
     int here = stage + slot * BATCH * threads;
-    Batch<threads> b = take_batch<kind, threads>(p, at, here);
-    uint32_t below = word_below<kind, nan>(low), next = turn == 2 ? 0 : turn + 1;
-    bool edge = b.edge >= 0 && word_above<kind, nan>(edge_word, below) & 1;
-    append<kind>(p, b, batch_above<kind, nan>(b, below), edge, edge_word, list, &list->added[turn], count);
-    if (p.thread == 0) list->added[next] = 0;
-    row_sync<threads>();
-    uint32_t all = count + list->added[turn], expected = 2 * all - count, left = at + BATCH * threads < p.end;
-    if (all > L::room)
-      low = append_slowly<kind, nan>(p, b, edge_word, low, list, &count, k);
-    else if (count = all, left && expected > L::room)
+    wait_for_batch(p.stages);
+    uint32_t found = batch_above<kind, nan, threads>(p, at, here, below);
+    uint32_t all = append<kind, threads>(p, at, here, found, list, &turn, count), expected = 2 * all - count;
+    bool full = all > L::room;
+    if (full) low = append_slowly<kind, nan, threads>(p, at, here, low, list, &turn, &count, k);
+    else if (count = all, full = expected > L::room && at + BATCH * threads < p.end)
       low = max(low, cut_list<threads>(list, &count, k, k + k / 4, p.thread) + (all >= k));
-    start_batch<threads>(p, at + p.stages * BATCH * threads, here); // all lanes of the warp have read what it overwrites
-    turn = next, slot = slot + 1 == p.stages ? 0 : slot + 1;
+    if (full) below = word_below<kind, nan>(low);
+    start_batch<kind, threads>(p, at + p.stages * BATCH * threads, here);
+    slot = slot + 1 == p.stages ? 0 : slot + 1;
   }
-  return count;
+  if (count + 32 > L::room && p.x.edges)
+    low = max(low, cut_list<threads>(list, &count, k, k + k / 4, p.thread) + (count >= k)), below = word_below<kind, nan>(low);
+  return append_edges<kind, nan, threads>(p, true, below, list, count);
 }
 
 // The list of all elements that may be among the k largest, in any order; in that of the first block are those of all blocks. A key that
@@ -345,10 +320,11 @@ INLINE uint32_t list_part(const Part &p, L *list, int stage, uint32_t k, uint32_
 template <int kind, int nan, int threads, class L>
 INLINE uint32_t list_some(const Part &p, L *list, int stage, uint32_t k) {
   uint32_t count, wanted = p.blocks == 1 ? guess_of<kind, threads>(p, k) : k;
+  bool sure; // whatever the list has, there are no others
 #pragma unroll 1
   for (;; wanted = k) {
-    count = list_part<kind, nan, threads>(p, list, stage, k, wanted);
-    if (count >= k || list->sure) break;
+    count = list_part<kind, nan, threads>(p, list, stage, k, wanted, &sure);
+    if (count >= k || sure) break;
     row_sync<threads>();
   }
   if (p.blocks > 1) gather_lists<threads>(p, list, &count, k);

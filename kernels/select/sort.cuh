@@ -19,7 +19,7 @@ template <class Entry, int room_> struct List {
   Entry entry[room_];
   uint32_t added[4];          // by turns three: appended in a batch
   uint32_t low[8], block_low; // a key of each warp; of the block
-  uint32_t count, sure; // sure: whatever the list has, there are no others
+  uint32_t count;
   uint32_t bins[room_ > 256 ? 256 : 1], bin, above, with, least, most; // of block_entry
 };
 
@@ -116,6 +116,10 @@ template <class Entry> INLINE Entry warp_entry(const Entry *list, uint32_t count
   return low;
 }
 
+// How many bits of a number are beyond its first ones.
+INLINE int bits_beyond(uint32_t v, int bits) { return max(32 - __clz(v) - bits, 0); }
+INLINE int bits_beyond(uint64_t v, int bits) { return max(64 - __clzll(v) - bits, 0); }
+
 // The bin of this turn that the k-th entry is in, the highest first: thread t has the t-th from above. A block of 256.
 template <class L> INLINE void find_entry_bin(L *list, uint32_t k, int thread) {
   uint32_t mine = list->bins[255 - thread], upto = mine;
@@ -151,8 +155,7 @@ INLINE typename L::Item block_entry(L *list, uint32_t count, uint32_t k, uint32_
   Entry low, high;
   entry_range(list, count, thread, &low, &high);
   high -= low;
-  int shift = 0;
-  while (high >> shift > 255) shift++;
+  int shift = bits_beyond(high, 8);
 #pragma unroll 1
   for (;; shift = max(shift - 8, 0)) {
     list->bins[thread] = 0;
@@ -216,14 +219,13 @@ static __device__ __noinline__ uint32_t cut_many(L *list, uint32_t *count, uint3
 // The k largest in order, by a block of 256: entries go to bins of equal width, and in its bin an entry counts those above it. Each of a few passes takes
 // an instruction or two an entry, where a sort by comparisons takes dozens and as many barriers. `scratch`: SORT_BINS words and a copy of the list.
 // False, and nothing done, where a bin has too many for that.
-enum { SORT_BINS = 1024, SORT_CROWD = 64 };
+enum { SORT_BITS = 10, SORT_BINS = 1 << SORT_BITS, SORT_CROWD = 64 };
 template <class L> static __device__ __noinline__ bool sort_bins(L *list, uint32_t *bins, uint32_t count, uint32_t k, int thread) {
   typedef typename L::Item Entry;
   enum { EACH = SORT_BINS / 256 };
   Entry low, high, *sorted = (Entry *)(bins + SORT_BINS);
   entry_range(list, count, thread, &low, &high);
-  int shift = 0;
-  while ((high - low) >> shift >= SORT_BINS) shift++;
+  const int shift = bits_beyond(high - low, SORT_BITS);
 #pragma unroll
   for (int j = 0; j < EACH; j++) bins[thread + 256 * j] = 0;
   __syncthreads();
@@ -272,14 +274,14 @@ template <int threads, class L> INLINE uint32_t cut_list(L *list, uint32_t *coun
 // The k largest in order, and perhaps others behind them.
 template <int threads, class L> INLINE void sort_list(L *list, uint32_t *scratch, uint32_t count, uint32_t k, int thread) {
   enum { FEW = 256, SORTED = 128 };
-#if __CUDA_ARCH__ >= 800 // or there are too few batches in shared memory for a copy
-  if (threads == 256 && sort_bins(list, scratch, count, k, thread)) return;
-#endif
   if (threads == 32 || (count <= FEW && k <= SORTED)) {
     if (thread < 32 && count > SORTED) cut_few(list, &count, k, SORTED, thread);
     if (thread < 32) sort_few(list->entry, (int)count, thread);
     if (threads > 32) __syncthreads();
   } else {
+#if __CUDA_ARCH__ >= 800 // or there are too few batches in shared memory for a copy
+    if (sort_bins(list, scratch, count, k, thread)) return;
+#endif
     if (count > TOPK_MOST || k <= SORTED) cut_many(list, &count, k, k <= SORTED ? SORTED : TOPK_MOST, thread);
     if (count > SORTED) sort_many(list->entry, (int)count, thread);
     else if (thread < 32) sort_few(list->entry, (int)count, thread);
