@@ -274,14 +274,14 @@ template <int threads, class L> INLINE uint32_t cut_list(L *list, uint32_t *coun
 // The k largest in order, and perhaps others behind them.
 template <int threads, class L> INLINE void sort_list(L *list, uint32_t *scratch, uint32_t count, uint32_t k, int thread) {
   enum { FEW = 256, SORTED = 128 };
+#if __CUDA_ARCH__ >= 800 // or there are too few batches in shared memory for a copy
+  if (threads == 256 && sort_bins(list, scratch, count, k, thread)) return;
+#endif
   if (threads == 32 || (count <= FEW && k <= SORTED)) {
     if (thread < 32 && count > SORTED) cut_few(list, &count, k, SORTED, thread);
     if (thread < 32) sort_few(list->entry, (int)count, thread);
     if (threads > 32) __syncthreads();
   } else {
-#if __CUDA_ARCH__ >= 800 // or there are too few batches in shared memory for a copy
-    if (sort_bins(list, scratch, count, k, thread)) return;
-#endif
     if (count > TOPK_MOST || k <= SORTED) cut_many(list, &count, k, k <= SORTED ? SORTED : TOPK_MOST, thread);
     if (count > SORTED) sort_many(list->entry, (int)count, thread);
     else if (thread < 32) sort_few(list->entry, (int)count, thread);

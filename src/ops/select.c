@@ -39,13 +39,13 @@ static int64_t blocks_of(const SolContext *ctx, int64_t rows, int64_t chunks, in
   return best;
 }
 
-// A warp has a row where k is small, for what a row costs besides its elements is then paid once: up to so many chunks, by how many rows an SM has. Long
-// rows have more batches in flight.
+// A warp has a row where k is small, for what a row costs besides its elements is then paid once: up to so many chunks, by how many rows an SM has, as few
+// warps of an SM wait for most of what they do. Long rows have more batches in flight.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l) {
-  enum { SHORT = 128, LONG = 1024, LONGEST = 8192, MANY = 8, MORE = 16, FEW = 64, LEAST = 512 };
+  enum { SHORT = 128, LONG = 1024, LONGEST = 8192, MANY = 8, EACH = 512, FEW = 64, LEAST = 512 };
   int64_t chunks = ops_ceil_div(n, 16 / in), of_sm = rows / ctx->sms;
-  int64_t longest = of_sm >= MORE ? LONGEST : of_sm >= MANY ? LONG : SHORT;
-  bool is_short = k <= FEW && chunks <= longest;
+  int64_t longest = of_sm >= MANY ? of_sm * EACH : SHORT;
+  bool is_short = k <= FEW && chunks <= longest && chunks <= LONGEST;
   l->kernel = is_short ? in == 4 : 2 + (in == 4 ? 2 : n > 1 << 16); // 2^16 elements are LONGEST chunks
   plan(ctx, rows, is_short, is_short && chunks > LONG, blocks_of(ctx, rows, chunks, LEAST), l);
 }
