@@ -186,12 +186,17 @@ INLINE uint32_t append(const Part &p, int at, int stage, uint32_t found, L *list
   return base;
 }
 
-// The same of the elements before the row's chunks, or after them; these are in the first warp.
+// The bits of this thread's edge, if it has one.
+template <int kind> INLINE uint32_t load_edge(const Part &p) {
+  const int edge = part_edge(p, true, true);
+  return edge < 0 ? 0 : kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[edge] : ((const uint16_t *)p.x.at)[edge];
+}
+
+// Appends the elements before the row's chunks, or those after them; these are in the first warp.
 template <int kind, int nan, int threads, class L>
-INLINE uint32_t append_edges(const Part &p, bool last, uint32_t below, L *list, uint32_t count) {
+INLINE uint32_t append_edges(const Part &p, bool last, uint32_t bits, uint32_t below, L *list, uint32_t count) {
   if (!p.x.edges) return count;
   const int edge = part_edge(p, !last, last);
-  const uint32_t bits = edge < 0 ? 0 : kind == KIND_FP32 ? ((const uint32_t *)p.x.at)[edge] : ((const uint16_t *)p.x.at)[edge];
   bool found = edge >= 0 && word_above<kind, nan>(bits, below) & 1;
   uint32_t some = __ballot_sync(~0u, found);
   if (found) make_entry(key_of_bits<kind>(bits), (uint32_t)edge, &list->entry[count + __popc(some & ((1u << threadIdx.x % 32) - 1))]);
@@ -292,9 +297,10 @@ INLINE uint32_t list_part(const Part &p, L *list, int stage, uint32_t k, uint32_
   row_sync<threads>();
 #pragma unroll 1
   for (int i = 0; i < p.stages; i++) start_batch<kind, threads>(p, p.begin + i * BATCH * threads, stage + i * BATCH * threads);
+  const uint32_t edge = load_edge<kind>(p); // in flight along with the batches
   if (2 * k < (uint32_t)p.x.n) low = first_low<kind, nan, threads>(p, list, stage, wanted);
   *sure = wanted >= k || low <= lowest_key<kind>(); // nothing below that is listed
-  uint32_t below = word_below<kind, nan>(low), count = append_edges<kind, nan, threads>(p, false, below, list, 0);
+  uint32_t below = word_below<kind, nan>(low), count = append_edges<kind, nan, threads>(p, false, edge, below, list, 0);
 #pragma unroll 1
   for (int at = p.begin; at < p.end; at += BATCH * threads) {
     int here = stage + slot * BATCH * threads;
@@ -311,7 +317,7 @@ INLINE uint32_t list_part(const Part &p, L *list, int stage, uint32_t k, uint32_
   }
   if (count + 32 > L::room && p.x.edges)
     low = max(low, cut_list<threads>(list, &count, k, k + k / 4, p.thread) + (count >= k)), below = word_below<kind, nan>(low);
-  return append_edges<kind, nan, threads>(p, true, below, list, count);
+  return append_edges<kind, nan, threads>(p, true, edge, below, list, count);
 }
 
 // The list of all elements that may be among the k largest, in any order; in that of the first block are those of all blocks. A key that
