@@ -65,7 +65,7 @@ typedef struct NormParams {
   NarrowShape narrow;
   NormNarrow how;
   PartShape parts;  // spread
-  int32_t all_over; // spread: parts are blocks all over the GPU, not of a cluster
+  uint32_t lag;     // spread: rows between those that are summed and those that are written; 0: parts are the blocks of a cluster
 } NormParams;
 
 #endif

@@ -1,4 +1,4 @@
-// Row normalisations of long rows of any alignment and types: a block, the blocks of a cluster, or blocks all over the GPU (parts.cuh) hold a row in shared
+// Row normalisations of long rows of any alignment and types: a block, the blocks of a cluster, or blocks one after another (relay.cuh) have a row in shared
 // memory. A row is chunks on the output's boundaries, as in norm_span.cuh, cut into parts of consecutive ones; edges belong to the first part.
 #ifndef SOL_KERNELS_NORM_SPREAD_CUH
 #define SOL_KERNELS_NORM_SPREAD_CUH
@@ -88,6 +88,12 @@ INLINE void spread_ask(NormKernel c, const NormParams *p, const Spread1 &a, int 
   }
 }
 
+// What is read twice has L2 for itself: it is written so that it leaves L2 first.
+INLINE void spread_store(NormKernel c, const NormParams *p, char *to, Vec v) {
+  if (!c.early && p->lag) __stcs((uint4 *)to, v.v);
+  else *(uint4 *)to = v.v;
+}
+
 // Chunks from number k on to an output of the input's type. words: of the vectors before a chunk's, a literal: shifts are then few instructions. v: early: the first ones' vectors.
 INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a, int k, int words, SpreadVectors *v, float2 row, float scale) {
   const int per = 16 / norm_bytes(c), batch = spread_batch(c);
@@ -104,7 +110,7 @@ INLINE void spread_put_plain(NormKernel c, const NormParams *p, const Spread1 &a
       if (k + i >= a.count) continue;
       Vec weight = spread_cut(c, v->w[i], words, half), bias = weight;
       if (c.op == NORM_LAYER) bias = spread_cut(c, v->b[i], words, half);
-      *(uint4 *)(y + i * step) = spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale).v;
+      spread_store(c, p, y + i * step, spread_output(c, p, spread_chunk(c, a, k + i), weight, bias, away, scale));
       if (c.op == NORM_LAYER) asm volatile("" ::: "memory"); // one after another: for all of them at once there are no registers
     }
     k += batch, y += batch * step;
@@ -200,23 +206,22 @@ INLINE void spread_put_edge(NormKernel c, const NormParams *p, const Spread1 &a,
   any_put_edge(c, p, spread_span(a, 0).place, a.r.y, edge, row.x, row.y, 0);
 }
 
-// What this block does: a part of a row, or, of a row that is all over the GPU, what is left of it: parts that were given up, edges, and the start of the row.
-INLINE Part spread_place(const NormParams *p, bool all_over) {
-  if (all_over) return part_of_block(p->parts);
-  Part at;
+// What this block does: a part of a row.
+INLINE Relay spread_place(const NormParams *p, bool relay) {
+  if (relay) return relay_of_block(p->parts, p->lag);
+  Relay at;
   uint64_t rank;
   split(block_index(), p->parts.parts, &at.row, &rank);
-  at.part = (uint32_t)rank, at.last = false;
+  at.part = (uint32_t)rank, at.sums = at.puts = true;
   return at;
 }
 
-// The sums of all parts of the row, in their threads. False: they did not come in time.
-INLINE bool spread_exchange(const NormParams *p, bool all_over, Part at, unsigned long long *posts, SpreadShared *shared, float2 *v) {
-  if (all_over) {
-    if (threadIdx.x == 0 && !at.last) post(p->parts, posts, at.part, *v);
-    bool there = posts_take(p->parts, posts, at.last ? 0 : p->parts.polls, v);
-    if (threadIdx.x == 0 && !at.last) part_tell(p->parts, posts, at.part, there ? PART_READ : PART_LEFT);
-    return there;
+// The sums of all parts of the row, in their threads. False: this part's are posted, and that is all that the block does.
+INLINE bool spread_exchange(const NormParams *p, bool relay, Relay at, unsigned long long *posts, SpreadShared *shared, float2 *v) {
+  if (relay) {
+    if (at.sums && threadIdx.x == 0) post(p->parts, posts, at.part, *v);
+    if (at.puts) *v = relay_take(p->parts, posts);
+    return at.puts;
   }
   if (p->parts.parts > 1) {
     exchange_all(&shared->exchange, (int)p->parts.parts, *v);
@@ -227,12 +232,12 @@ INLINE bool spread_exchange(const NormParams *p, bool all_over, Part at, unsigne
 }
 
 // Loads a part, and returns what it adds up to: its squares; layernorm: mean and squares. v: early: the vectors of the chunks from number k on.
-INLINE float2 spread_load(NormKernel c, const NormParams *p, const Spread1 &a, uint32_t part, int k, uint4 *memory, SpreadVectors *v, StatsRoom *room) {
+INLINE float2 spread_load(NormKernel c, const NormParams *p, const Spread1 &a, uint32_t part, int k, bool relay, uint4 *memory, SpreadVectors *v, StatsRoom *room) {
   bool soon = c.early && spread_soon(c, p) && k < a.count;
   bool paired = c.op == NORM_ADD && p->aside && spread_paired(c, a);
   uint4 *other = memory + p->aside + threadIdx.x;
   if (paired) spread_pairs_fetch(c, a, other);
-  else if (c.op != NORM_ADD) spread_fetch(c, a);
+  else if (c.op != NORM_ADD) spread_fetch(c, a, a.r.x, relay, false);
   float edge = spread_edge(c, p, a, false).x;
   float2 sum;
   if (c.op == NORM_ADD) {
@@ -249,54 +254,53 @@ INLINE float2 spread_load(NormKernel c, const NormParams *p, const Spread1 &a, u
   return make_float2(parts_sum(fmaf(edge, edge, sum.x + sum.y), room->part[0]), 0);
 }
 
-// By the row's last block: what is left of a part, all of it or `front` chunks, the first of the row.
-INLINE void spread_leave(NormKernel c, const NormParams *p, Spread1 a, bool whole, int front, float2 row) {
+// Loads a part again: with two inputs, their sums.
+INLINE void spread_again(NormKernel c, const NormParams *p, const Spread1 &a) {
+  if (c.op == NORM_ADD && !spread_paired(c, a)) spread_pass(c, p, a, true);
+  else spread_fetch(c, a, c.op == NORM_ADD ? a.r.second : a.r.x, true, true);
+}
+
+// The chunks of a row's start, where the posts were, and its edges.
+INLINE void spread_front(NormKernel c, const NormParams *p, Spread1 a, int front, float2 row) {
   SpreadVectors v;
-  if (!whole) a.end = min(a.end, front), a.count = spread_turns(a, a.end);
-  if (c.op == NORM_ADD) spread_pass(c, p, a, true);
-  else spread_fetch(c, a), spread_arrived(a);
+  a.end = min(a.end, front), a.count = spread_turns(a, a.end);
+  spread_again(c, p, a);
+  spread_arrived(a);
   spread_put(c, p, a, 0, &v, row);
   spread_put_edge(c, p, a, row);
 }
 
+// A row is in the shared memory of a cluster's blocks, or it is read twice (relay.cuh).
 INLINE void norm_spread(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 spread_memory[]; // a thread reads what it has written itself, and where rows are shifted what the next one has
   __shared__ SpreadShared shared;
-  const bool all_over = !c.early && p->all_over;
-  if (!all_over && p->parts.parts > 1) exchange_init(&shared.exchange);
+  const bool relay = !c.early && p->lag;
+  if (!relay && p->parts.parts > 1) exchange_init(&shared.exchange);
   begin_kernel();
-  Part at = spread_place(p, all_over);
-  if (at.row >= p->m) return; // the first row has none before it
-  NormRow r = norm_row(c, p, at.row, at.part == 0 && threadIdx.x == 0);
+  Relay at = spread_place(p, relay);
+  if (at.row >= p->m) return;
+  NormRow r = norm_row(c, p, at.row, at.sums && at.part == 0 && threadIdx.x == 0);
   unsigned long long *posts = posts_of(r.y);
-  int front = all_over ? p->parts.front : 0; // chunks that are written last
+  int front = relay ? p->parts.front : 0; // chunks that are written last
   float2 v = make_float2(0, 0), row;
-  if (all_over && at.last) {
-    parts_left(p->parts, posts, shared.left);
-    if (c.op == NORM_EMBED) r.second = nullptr;
-    spread_exchange(p, all_over, at, posts, &shared, &v);
-    row = spread_row(c, p, spread_part(c, p, r, 0, spread_memory), v, &shared.room[1]);
-#pragma unroll 1
-    for (uint32_t part = p->parts.parts - 1;; part--) {
-      if (!part || shared.left[part]) {
-        __syncthreads(); // all have read what was there before
-        spread_leave(c, p, spread_part(c, p, r, part, spread_memory), shared.left[part], front, row);
-      }
-      if (!part) return;
-    }
-  }
-  if (threadIdx.x == 0) { // the same part of a row further on
+  if (at.sums && threadIdx.x == 0) { // the same part of a row further on
     int64_t from = at.part * p->parts.length;
     norm_prefetch(c, p, at.row, from * norm_bytes(c), (int)min(p->parts.length, p->n - from) * norm_bytes(c), true);
   }
   SpreadVectors vectors;
   Spread1 a = spread_part(c, p, r, at.part, spread_memory);
   int k = spread_turns(a, front);
-  v = spread_load(c, p, a, at.part, k, spread_memory, &vectors, &shared.room[0]);
-  if (!spread_exchange(p, all_over, at, posts, &shared, &v)) return;
+  if (at.sums) v = spread_load(c, p, a, at.part, k, relay, spread_memory, &vectors, &shared.room[0]);
+  else if (c.op != NORM_ADD) spread_again(c, p, a);
+  if (relay && c.op == NORM_ADD) __threadfence(); // the sums are there before their post, and are read after it
+  if (!spread_exchange(p, relay, at, posts, &shared, &v)) return;
+  if (relay && c.op == NORM_ADD) __threadfence(), __syncthreads(), spread_again(c, p, a);
   row = spread_row(c, p, a, v, &shared.room[1]);
+  bool last = relay && threadIdx.x == 0 && relay_is_last(p->parts, posts);
+  if (relay) spread_arrived(a);
   spread_put(c, p, a, k, &vectors, row);
-  if (!all_over) spread_put_edge(c, p, a, row);
+  if (!relay) spread_put_edge(c, p, a, row);
+  else if (__syncthreads_or(last)) spread_front(c, p, spread_part(c, p, r, 0, spread_memory), front, row);
 }
 
 #define NORM_SPREAD(name, op, T, number) NORM_KERNEL(name, PARTS_THREADS, PARTS_BLOCKS, norm_spread, op, T, SPREAD_BATCH, 0, 0, 0)

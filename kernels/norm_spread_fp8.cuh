@@ -207,39 +207,34 @@ INLINE void units_put(NormKernel c, const NormParams *p, const SpreadUnits &a, f
 INLINE void norm_spread_fp8(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 spread_memory[];
   __shared__ SpreadShared shared;
-  if (!p->all_over && p->parts.parts > 1) exchange_init(&shared.exchange);
+  const bool relay = p->lag;
+  if (!relay && p->parts.parts > 1) exchange_init(&shared.exchange);
   begin_kernel();
-  Part at = spread_place(p, p->all_over);
-  if (at.row >= p->m) return; // the first row has none before it
+  Relay at = spread_place(p, relay);
+  if (at.row >= p->m) return;
   NormRow r = norm_row(c, p, at.row, false);
   unsigned long long *posts = posts_of(r.y);
-  if (threadIdx.x == 0 && !at.last) { // the same part of a row further on
+  if (threadIdx.x == 0 && at.sums) { // the same part of a row further on
     int64_t from = at.part * p->parts.length;
     if (from < p->n)
       norm_prefetch(c, p, at.row, from * norm_bytes(c), (int)min(p->parts.length, p->n - from) * norm_bytes(c), true);
   }
   float2 v = make_float2(0, 0), row = v;
-  uint32_t part = at.last ? p->parts.parts - 1 : at.part;
-  if (at.last) {
-    parts_left(p->parts, posts, shared.left);
-  }
-  for (bool first = true;; part--) {
-    if (at.last && part && !first && !shared.left[part]) continue; // nothing of it is left to do
-    SpreadUnits a = spread_units(c, p, r, at.row, part, spread_memory);
-    int front = p->all_over && part == 0 ? min(p->parts.front, a.hi) : 0; // units that are written last
-    bool some = !at.last || shared.left[part] || front;
-    if (at.last && !shared.left[part]) a.hi = front;
-    if (!at.last) a.lo = front;
-    __syncthreads(); // all have read what was there before
-    if (some) units_fill(c, p, a);
-    __syncthreads();
-    if (!at.last) v = units_sum(c, p, a, &shared);
-    if (first && !spread_exchange(p, p->all_over, at, posts, &shared, &v)) return;
-    if (first) row = units_row(p, v, &shared);
-    first = false;
-    if (some) units_put(c, p, a, row, part == 0);
-    if (!at.last || part == 0) return;
-  }
+  SpreadUnits a = spread_units(c, p, r, at.row, at.part, spread_memory);
+  units_fill(c, p, a);
+  __syncthreads();
+  if (at.sums) v = units_sum(c, p, a, &shared);
+  if (!spread_exchange(p, relay, at, posts, &shared, &v)) return;
+  row = units_row(p, v, &shared);
+  bool last = relay && threadIdx.x == 0 && relay_is_last(p->parts, posts);
+  a.lo = relay && at.part == 0 ? min(p->parts.front, a.hi) : 0; // units that are written last come before
+  units_put(c, p, a, row, at.part == 0);
+  if (!__syncthreads_or(last)) return;
+  a = spread_units(c, p, r, at.row, 0, spread_memory);
+  a.hi = min(p->parts.front, a.hi);
+  units_fill(c, p, a);
+  __syncthreads();
+  units_put(c, p, a, row, false);
 }
 
 #define NORM_SPREAD_FP8(name, op, T, number) NORM_KERNEL(name, PARTS_THREADS, PARTS_BLOCKS, norm_spread_fp8, op, T, 1, 0, 0, 0)

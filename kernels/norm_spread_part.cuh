@@ -4,6 +4,7 @@
 #define SOL_KERNELS_NORM_SPREAD_PART_CUH
 
 #include "norm_span.cuh"
+#include "relay.cuh"
 #include "stats.cuh"
 
 // Chunks that a thread reads at a time where they go through registers; whose weights it loads at a time, with the rest of what the kernel has in registers; chunks of
@@ -13,7 +14,6 @@ enum { SPREAD_BATCH = 2, SPREAD_PUT = 4, SPREAD_PAIRS = NORM_SPREAD_PAIRS };
 typedef struct SpreadShared {
   StatsRoom room[2];
   ClusterExchange exchange;
-  bool left[PARTS_MOST];
 } SpreadShared;
 
 // What a thread has of a row's part: chunks `first`, first + blockDim.x, ... before `end`. Warps start on lines of 128 bytes of the output.
@@ -106,17 +106,22 @@ INLINE void spread_take(NormKernel c, const NormParams *p, const Spread1 &a, int
   }
 }
 
-// One input: copies that arrive while the thread does other work, until spread_arrived.
-INLINE void spread_fetch(NormKernel c, const Spread1 &a) {
-  const char *from = a.r.x + spread_from(c, a) - a.shift;
+// Copies that arrive while the thread does other work, until spread_arrived. row: x, or what lies as it does. relay, again: relay_policy.
+INLINE void spread_fetch(NormKernel c, const Spread1 &a, const char *row, bool relay, bool again) {
+  const char *from = row + spread_from(c, a) - a.shift;
   bool more = a.shift && a.count && a.first + (a.count - 1) * (int)blockDim.x == a.end - 1; // it has the last chunk, which ends in 16 bytes more
   if (!a.r.known) { // embed: zeros
     for (int k = 0; k < a.count; k++) a.mine[k * blockDim.x] = make_uint4(0, 0, 0, 0);
     if (more) a.mine[(a.count - 1) * blockDim.x + 1] = make_uint4(0, 0, 0, 0);
     return;
   }
+  uint64_t policy = relay_policy(again);
+  if (relay)
 #pragma unroll 8
-  for (int k = 0; k < a.count; k++) fetch16(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16);
+    for (int k = 0; k < a.count; k++) relay_fetch(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16, policy);
+  else
+#pragma unroll 8
+    for (int k = 0; k < a.count; k++) fetch16(a.mine + k * blockDim.x, from + (int64_t)k * blockDim.x * 16);
   if (more) fetch16(a.mine + (a.count - 1) * blockDim.x + 1, from + (int64_t)(a.count - 1) * blockDim.x * 16 + 16);
 }
 

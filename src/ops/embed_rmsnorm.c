@@ -141,8 +141,8 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
                       OpsLaunch *l) {
   int64_t size = ops_size(a->dtype), bytes = a->n * size;
   enum { TINY_ROWS = 2 * EMBED_THREADS };
-  // Dense rows that are shorter, and longer ones of fp32, are faster with norm.c's kernels (measured).
-  enum { SHORT = 64, LONG_FP32 = 1024 };
+  // Rows that are shorter, dense or not, and longer ones of fp32, are faster with the kernels of all norms (measured).
+  enum { SHORT = 64, SHORT_APART = 128, LONG_FP32 = 1024 };
   if (norm->out != a->dtype || is_aligned(a, p, norm) || (size == 4 && bytes > LONG_FP32)) return false;
   l->block = EMBED_THREADS;
   int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
@@ -151,7 +151,7 @@ static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Nor
     l->shared = (uint32_t)(96 + 2 * TINY_ROWS * bytes);
     ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, TINY_ROWS), 1);
   } else {
-    if (is_dense(a, norm) && bytes < SHORT) return false;
+    if (bytes < (is_dense(a, norm) ? SHORT : SHORT_APART)) return false;
     if (!set_rows(ctx, a, p, l)) return false;
     ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->warp_rows) * 32, EMBED_THREADS);
   }

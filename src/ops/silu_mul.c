@@ -277,6 +277,7 @@ static bool plan_parts(const SolContext *ctx, const SolSiluMul *a, Shape s, Silu
   int64_t parts = parts_held(ctx, (a->n + s.per) * FLOAT, PARTS_SHARED), whole = TURNS * 2 * parts;
   if (!parts) return false;
   p->parts = parts_shape(a->y, a->m, ops_ceil_div(a->n + s.per, whole) * whole, FLOAT, 1, parts);
+  if (ctx->polls) p->parts.polls = ctx->polls;
   p->spread = (Spread){.length = a->n, .last = a->m - 1};
   l->shared = (uint32_t)(p->parts.length * FLOAT);
   l->kernel = s.in == 4 ? KERNEL_PARTS_4 : KERNEL_PARTS_2;

@@ -1,9 +1,6 @@
-// The launch of row normalisations of short rows: kernels/norm_narrow.cuh.
-#ifndef SOL_OPS_NORM_NARROW_H
-#define SOL_OPS_NORM_NARROW_H
-
-#include "kernels/norm.h"
+// Row normalisations of short rows: kernels/norm_narrow.cuh, norm_direct.cuh.
 #include "ops/narrow.h"
+#include "ops/norm_parts.h"
 
 // The longest rows, all that is held of them together; those of two inputs; those of layernorm, whose other kernels for such rows have
 // most to do. Of 16-bit types: in fp32 the other kernels are at light from 256 elements on.
@@ -12,21 +9,21 @@ enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_PAIR = 1440, NORM_NARROW_LAYER = 20
 // elements is some hundred instructions, so lanes are few.
 enum { NORM_LANE_BYTES = 256 };
 
-static inline int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
+static int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
   return t->at ? n * t->size : 0;
 }
 
 // Rows that are copied one by one: they are not dense, or would all begin in a few banks of shared memory.
-static inline bool norm_narrow_apart(const NarrowTensor *t, int64_t n) {
+static bool norm_narrow_apart(const NarrowTensor *t, int64_t n) {
   return t->at && (t->looked_up || t->stride != n * t->size || n * t->size % 32 == 0);
 }
 
-static inline int64_t norm_lowest_bit(int64_t v) {
+static int64_t norm_lowest_bit(int64_t v) {
   return v & -v;
 }
 
 // Bytes that a row takes in shared memory, wherever the tensors begin.
-static inline int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
+static int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
   int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n) + norm_narrow_bytes(&t[NARROW_RESIDUAL], n);
   bool looked_up = t[NARROW_X].looked_up;
   if (looked_up || t[NARROW_Y].size != t[NARROW_X].size) bytes += norm_narrow_bytes(&t[NARROW_Y], n);
@@ -35,7 +32,7 @@ static inline int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
 
 // How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
 // different banks. It depends on sizes and strides alone.
-static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
+static int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
   int64_t bytes = norm_narrow_bytes(&t[NARROW_X], n);
   int64_t banks = norm_narrow_apart(&t[NARROW_X], n) ? 4 : norm_lowest_bit(bytes) / 4;
   int bits = 0;
@@ -45,13 +42,13 @@ static inline int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
 }
 
 // Rows of two tensors lie in shared memory at the same places.
-static inline bool norm_narrow_alike(const NarrowTensor *a, const NarrowTensor *b, int64_t n) {
+static bool norm_narrow_alike(const NarrowTensor *a, const NarrowTensor *b, int64_t n) {
   return narrow_alike(a, b) && !a->looked_up && norm_narrow_apart(a, n) == norm_narrow_apart(b, n) &&
          (a->stride - b->stride) % 16 == 0;
 }
 
 // Elements of b share words, or pairs of bytes, where those of a share words.
-static inline bool norm_narrow_words(const NarrowTensor *a, const NarrowTensor *b) {
+static bool norm_narrow_words(const NarrowTensor *a, const NarrowTensor *b) {
   if (!b->at || a->size == 4) return true;
   intptr_t at = (intptr_t)a->at / a->size - (intptr_t)b->at / b->size;
   if (a->looked_up && (a->stride / a->size % 2 || b->stride / b->size % 2)) return false;
@@ -60,8 +57,7 @@ static inline bool norm_narrow_words(const NarrowTensor *a, const NarrowTensor *
 }
 
 // Places in shared memory; returns its size. What is written takes the place of an input that is laid out alike.
-static inline uint32_t norm_narrow_places(const NarrowTensor *t, int vectors, NarrowShape *s,
-                                          NormNarrow *how) {
+static uint32_t norm_narrow_places(const NarrowTensor *t, int vectors, NarrowShape *s, NormNarrow *how) {
   static const int input_of[NARROW_TENSORS] = {[NARROW_Y] = NARROW_X, [NARROW_SECOND] = NARROW_X};
   uint32_t used = 0, rows = (uint32_t)s->rows;
   for (int i = 0; i < NARROW_TENSORS; i++) {
@@ -85,8 +81,8 @@ static inline uint32_t norm_narrow_places(const NarrowTensor *t, int vectors, Na
 }
 
 // What both kinds of rows have in common, once lanes and rows are known.
-static inline void norm_narrow_launch(const NarrowTensor *t, uint64_t m, uint32_t threads, NarrowShape *s,
-                                      NormNarrow *how, OpsLaunch *l) {
+static void norm_narrow_launch(const NarrowTensor *t, uint64_t m, uint32_t threads, NarrowShape *s,
+                               NormNarrow *how, OpsLaunch *l) {
   int64_t width = norm_narrow_bytes(&t[NARROW_X], s->n);
   how->copy_bits = 0;
   while (how->copy_bits < 5 && width + 14 > INT64_C(16) << how->copy_bits) how->copy_bits++;
@@ -98,8 +94,8 @@ static inline void norm_narrow_launch(const NarrowTensor *t, uint64_t m, uint32_
 }
 
 // Fills the shape and the launch; false: the rows are too long. vectors: of weights, and of biases.
-static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n,
-                                    int vectors, NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
+static bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint64_t m, int64_t n, int vectors,
+                             NarrowShape *s, NormNarrow *how, OpsLaunch *l) {
   int64_t width = 1; // bytes of a row in the widest tensor
   for (int i = 0; i < NARROW_TENSORS; i++)
     if (norm_narrow_bytes(&t[i], n) > width) width = norm_narrow_bytes(&t[i], n);
@@ -125,4 +121,46 @@ static inline bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t
   return true;
 }
 
-#endif
+// Short rows, planned already as others (norm_plan_short), without shared memory: few rows. Whole rows of a few elements in a lane take
+// accesses that lie apart, so they are to be short; others are a few warps of an SM (measured).
+static void plan_direct(NormPlan *a) {
+  enum { FEW = 16, LANES = 32, PARTS = 4 };
+  enum { FEW_BYTES = 14 << 10, THREADS = 256 }; // of an SM
+  NormParams *p = a->p;
+  uint64_t lanes = p->n <= FEW ? 1 : (uint64_t)PARTS << p->narrow.lane_bits, sms = (uint64_t)a->ctx->sms;
+  bool one_type = p->weight_kind == a->kind && (a->call->fp8 || p->y_kind == p->weight_kind);
+  bool many = p->n <= FEW ? (double)p->m * (double)(p->n * p->n * a->in) > (double)sms * FEW_BYTES
+                          : p->m * lanes > sms * THREADS || p->ids || lanes > LANES;
+  if (!one_type || many) return;
+  p->how.steps = (int32_t)ops_ceil_div(ops_ceil_div(p->n * a->in, 4), (int64_t)lanes);
+  if (p->n > FEW && p->how.steps > NORM_DIRECT_STEPS) return;
+  a->l.kernel = norm_kernel(a, NORM_f_direct);
+  a->l.block = NARROW_THREADS, a->l.shared = 0, a->l.cluster = 1;
+  ops_grid(a->l.grid, p->m * lanes, NARROW_THREADS);
+}
+
+bool norm_plan_short(NormPlan *a) {
+  NormParams *p = a->p;
+  const NormCall *call = a->call;
+  int in = (int)a->in;
+  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in, p->ids != NULL},
+                                    [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
+                                    [NARROW_Y] = {p->y, p->y_stride, (int)a->out, false},
+                                    [NARROW_SECOND] = {p->second, p->second_stride, in, false}};
+  int64_t most = call->layer ? NORM_NARROW_LAYER : p->residual ? NORM_NARROW_PAIR : NORM_NARROW_BYTES;
+  bool held = in == 2 && norm_narrow_held(t, p->n) <= most;
+  if (p->scaling == NORM_SCALE_BLOCK || !(narrow_holds(p->n, NARROW_NORM) || held)) return false;
+  if (!norm_narrow_plan(a->ctx, t, p->m, p->n, call->layer ? 2 : 1, &p->narrow, &p->how, &a->l)) return false;
+  if (p->y_kind != a->kind && p->y_kind != KIND_FP8) p->how.plain = 0;
+  a->l.kernel = norm_kernel(a, NORM_f_narrow);
+  plan_direct(a);
+  return true;
+}
+
+bool norm_plan_few(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
+  enum { FEW = 16 };
+  NormPlan a = norm_plan(ctx, call, true);
+  bool few = a.p->n <= FEW && norm_plan_short(&a) && a.l.kernel == norm_kernel(&a, NORM_f_direct);
+  *l = a.l;
+  return few;
+}
