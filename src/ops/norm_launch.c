@@ -98,10 +98,10 @@ enum {
   SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there;
   SPREAD_LAYER =
       2, // and of layernorm's to another type, whose vectors and words are many single accesses there
-  TABLE_BYTES = 4 << 20, // a table that stays in L2 by itself: prefetches into L2 would only cost time
-  RELAY_FROM =
-      1 << 20, // rows of so many bytes are read twice; those that are not whole aligned chunks from fewer on
-  RELAY_APART = 640 << 10,
+  TABLE_BYTES = 4 << 20,   // a table that stays in L2 by itself: prefetches into L2 would only cost time
+  RELAY_FROM = 1 << 20,    // rows of more bytes are read twice,
+  RELAY_PAIRS = 640 << 10, // of two inputs,
+  RELAY_APART = 480 << 10, // or that are not whole aligned chunks
   LINE_BYTES = 128,
   LINED_BYTES = 1024 // output rows at least this long are written in whole cache lines
 };
@@ -162,6 +162,18 @@ static int spread_cluster(const NormPlan *a) {
   return a->call->layer && a->p->y_kind != a->kind ? SPREAD_LAYER : SPREAD_CLUSTER;
 }
 
+// 16-bit rows whose words are not words of the output, which starts differently. Such rows are faster in shared
+// memory, which holds them as they lie in the input, from so many bytes on that the blocks of an SM have enough
+// under way.
+static bool is_apart(const NormPlan *a) {
+  enum { LEAST = 16 << 10 };
+  const NormParams *p = a->p;
+  int64_t in = a->in;
+  return in == 2 && !p->residual && !p->ids && !a->call->fp8 && p->n * in >= LEAST &&
+         (((intptr_t)p->x / in - (intptr_t)p->y / a->out) % 2 ||
+          (p->x_stride / in - p->y_stride / a->out) % 2);
+}
+
 // To fp8, unaligned rows whose input and output are aligned alike: whole chunks of both start at the same
 // columns.
 static bool is_odd(const NormPlan *a) {
@@ -169,6 +181,14 @@ static bool is_odd(const NormPlan *a) {
   return a->clusters && a->call->fp8 && p->weight_kind == a->kind && p->weight && norm_on_16(p->weight, 0) &&
          ((uintptr_t)p->x / (uintptr_t)a->in - (uintptr_t)p->y) % (uintptr_t)a->per == 0 &&
          (p->x_stride / a->in - p->y_stride) % a->per == 0;
+}
+
+// Rows of more bytes than this are read twice (measured). rule: of aligned rows; to fp8 a cluster has them, for instructions bind them.
+static int64_t relay_from(const NormPlan *a, const Rule *rule) {
+  bool one_type = a->p->y_kind == a->kind;
+  if (rule && a->call->fp8) return INT64_MAX;
+  if (!one_type || (rule && !a->p->residual)) return RELAY_FROM;
+  return rule ? RELAY_PAIRS : RELAY_APART;
 }
 
 static const Rule *find_rule(const Rule *rule, size_t count, int64_t chunks, bool clusters) {
@@ -306,7 +326,7 @@ static void plan(NormPlan *a) {
   p->line = (int32_t)(p->n * a->out >= LINED_BYTES ? LINE_BYTES / a->out : 4 / a->in);
   int64_t chunks = ops_ceil_div(p->n + (unaligned ? p->line - 1 : 0), per);
   const Rule *rule = is_fast(a) && all > TINY_CHUNKS ? fast_rule(a, all) : NULL;
-  if (p->n * a->in > (rule || a->call->fp8 ? RELAY_FROM : RELAY_APART) && norm_plan_relay(a)) return;
+  if (p->n * a->in > relay_from(a, rule) && norm_plan_relay(a)) return;
   if (!rule && narrow_holds(p->n, NARROW_NORM) && norm_plan_short(a)) return;
   if (!rule && is_odd(a)) rule = odd_rule(a, all);
   if (!rule && unaligned && norm_plan_rows(a)) return;
@@ -318,7 +338,8 @@ static void plan(NormPlan *a) {
   bool striped = rule && rule->kernel == NORM_f_striped3,
        in_registers = rule && (!striped || rule->cluster == 1);
   if (!in_registers && norm_plan_clustered(a)) return;
-  bool far = !rule || (striped && rule->cluster >= spread_cluster(a) && norm_has_plain_vectors(a));
+  bool far = !rule ||
+             (striped && rule->cluster >= (is_apart(a) ? 1 : spread_cluster(a)) && norm_has_plain_vectors(a));
   if (far && norm_plan_spread(a)) return;
   Rule loop = {INT64_MAX, unaligned ? NORM_f_striped_loop : NORM_f_loop, 2, 512, clusters ? 16 : 1};
   plan_rule(a, rule ? rule : &loop, chunks, least);
