@@ -205,25 +205,22 @@ static int pick(SolContext *ctx, const OpsDef *def, int in, int64_t chunks, bool
 
 // How many rows ahead a block prefetches: about 5 MB, in whole blocks, where there is more data than that and
 // a block has enough of it. Several rows of a block are prefetched as one range, so they must be dense.
-static uint64_t rows_ahead(const SolSoftmax *a, int64_t row_bytes, int rows) {
+static uint64_t rows_ahead(const SoftmaxParams *p, int in, int rows) {
   enum { MUCH = 8 << 20, AHEAD = 5 << 20, PIECE = 2048 };
-  bool dense = !a->x_stride || a->x_stride == a->n;
-  if (a->m * row_bytes < MUCH || row_bytes * rows < PIECE || (rows > 1 && !dense)) return 0;
-  return (uint64_t)(AHEAD / (row_bytes * rows) * rows);
+  int64_t bytes = p->n * in;
+  if ((int64_t)p->m * bytes < MUCH || bytes * rows < PIECE || (rows > 1 && p->x_stride != bytes)) return 0;
+  return (uint64_t)(AHEAD / (bytes * rows) * rows);
 }
 
-static SolStatus launch_narrow(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, SolDtype dtype, int out,
-                               SolStream stream) {
+static bool short_plan(SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   NarrowTensor t[NARROW_TENSORS] = {
-      [NARROW_X] = {p->x, p->x_stride, ops_size(dtype), false}, [NARROW_Y] = {p->y, p->y_stride, out, false}};
-  OpsLaunch l = {.kernel = p->x_kind == KIND_FP32   ? SOFTMAX_NARROW_FP32
-                           : p->x_kind == KIND_FP16 ? SOFTMAX_NARROW_FP16
-                                                    : SOFTMAX_NARROW_BF16,
-                 .early = true,
-                 .params = p,
-                 .bytes = sizeof *p};
-  narrow_plan(ctx, t, p->m, p->n, &p->narrow, &l);
-  return ops_launch(ctx, def, &l, stream);
+      [NARROW_X] = {p->x, p->x_stride, in, false}, [NARROW_Y] = {p->y, p->y_stride, out, false}};
+  if (!narrow_holds(p->n, NARROW_SOFTMAX)) return false;
+  l->kernel = p->x_kind == KIND_FP32   ? SOFTMAX_NARROW_FP32
+              : p->x_kind == KIND_FP16 ? SOFTMAX_NARROW_FP16
+                                       : SOFTMAX_NARROW_BF16;
+  narrow_plan(ctx, t, p->m, p->n, &p->narrow, l);
+  return true;
 }
 
 // Short rows that go through registers faster than through shared memory: those of whole chunks on 16 bytes, and those that are apart.
@@ -245,12 +242,13 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   }
   static const int kernels[3][SIZES] = {OF_KIND(FP32), OF_KIND(FP16), OF_KIND(BF16)};
   int64_t chunks = chunks_of(p->x, p->x_stride, p->n, in), least = INT64_MAX;
-  for (int i = 0; i < SIZES; i++) {
+  for (int i = 0; i < SIZES && in_rounds(p, in); i++) {
     int64_t threads = chunks_threads(chunks, rounds[i]);
     if (threads > LANES || threads * rounds[i] >= least) continue;
     least = threads * rounds[i];
     p->lane_bits = chunks_launch(threads, (int64_t)p->m, l);
     l->kernel = kernels[p->x_kind == KIND_FP32 ? 0 : p->x_kind == KIND_FP16 ? 1 : 2][i];
+    p->ahead = rows_ahead(p, in, SOFTMAX_ROUNDS_THREADS >> p->lane_bits);
   }
   return least != INT64_MAX;
 }
@@ -282,18 +280,19 @@ static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool al
                                        : SOFTMAX_BESIDE_BF16;
   l->block = 32 * SOFTMAX_BESIDE_WARPS, l->shared = (uint32_t)(SOFTMAX_BESIDE_WARPS * p->beside.bytes);
   ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, rows * SOFTMAX_BESIDE_WARPS), 1);
+  p->ahead = rows_ahead(p, in, SOFTMAX_BESIDE_WARPS * (int)rows);
   return true;
 }
 
-// Rows in registers whose x and y are not aligned alike: of the kernels the one that leaves the fewest places empty, and then the one with
-// the fewest threads. False: rows are too long.
+// Rows in registers whose x and y are not aligned alike. Longer rows take the kernel with the most chunks a thread: what a thread does beside its chunks counts. Those of a warp or
+// less take the one that leaves the fewest places empty. False: rows are too long.
 static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   enum { SIZES = 2 };
   static const int counts[2][SIZES] = {{4, 2}, {6, 3}},
                    kernels[2][SIZES] = {{SOFTMAX_APART_2_4, SOFTMAX_APART_2_2},
                                         {SOFTMAX_APART_4_6, SOFTMAX_APART_4_3}};
   int64_t chunks = chunks_of(p->x, p->x_stride, p->n, in), least = INT64_MAX;
-  for (int i = 0; i < SIZES; i++) {
+  for (int i = 0; i < SIZES && (i == 0 || p->lane_bits >= 0); i++) {
     int count = counts[in == 4][i];
     int64_t threads = chunks_threads(chunks, count);
     if (threads > SOFTMAX_APART_THREADS || threads * count >= least) continue;
@@ -306,7 +305,7 @@ static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
 
 // Rows in shared memory whose x and y are not aligned alike. Blocks are small, 128 threads with up to 8 chunks each, for many of them on an SM hide what one waits for, and a
 // cluster has as many of them as fit the row; longer rows take more of each. False: rows are too long.
-static bool spread_plan(SolContext *ctx, const OpsDef *def, const SoftmaxParams *p, int in, OpsLaunch *l) {
+static bool spread_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, OpsLaunch *l) {
   enum { EACH = 8, MORE = 12, FEWEST = 128 };
   int64_t chunks = p->n * in / 16, most = ctx->cc >= 90 ? 16 : 1, threads = FEWEST;
   int64_t blocks = ops_ceil_div(chunks, FEWEST * EACH);
@@ -317,6 +316,7 @@ static bool spread_plan(SolContext *ctx, const OpsDef *def, const SoftmaxParams 
   if (shared > SPREAD_SHARED || !ops_has_kernel(ctx, def, l->kernel)) return false;
   l->block = (uint32_t)threads, l->cluster = (uint32_t)blocks, l->shared = (uint32_t)shared;
   ops_grid(l->grid, p->m * (uint64_t)blocks, 1);
+  p->ahead = rows_ahead(p, in, 1);
   return true;
 }
 
@@ -339,6 +339,33 @@ static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   return true;
 }
 
+// Rows that are in one of `variants`: there is one for any length.
+static void pick_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, bool alike,
+                      OpsLaunch *l) {
+  int64_t chunks = p->n / (16 / in);
+  int kernel = pick(ctx, def, in, chunks, alike);
+  const Variant *v = &variants[kernel];
+  uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
+  l->kernel = kernel, l->block = (uint32_t)(v->threads * v->rows), l->cluster = (uint32_t)v->cluster;
+  if (softmax_shared[kernel])
+    l->shared = (uint32_t)(ops_ceil_div(chunks, v->threads * v->cluster) * v->threads * 16);
+  ops_grid(l->grid, (p->m + rows - 1) / rows * cluster, 1);
+  p->ahead = rows_ahead(p, in, v->rows);
+}
+
+// The launch rule: the first kernel that has such rows. alike: x and y are aligned alike in every row.
+static void plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, bool alike,
+                 OpsLaunch *l) {
+  enum { BEYOND = 1 << 20, WIDENED = 16 << 10 }; // bytes: other kernels are faster up to here
+  int64_t least = in < out ? WIDENED : alike ? BEYOND : INT64_MAX;
+  if (beside_plan(ctx, p, in, alike, l) || (in == out && alike && rounds_plan(p, in, l))) return;
+  if (relay_plan(ctx, def, p, in, out, least, l) || short_plan(ctx, p, in, out, l)) return;
+  if (!alike &&
+      (apart_plan(p, in, l) || spread_plan(ctx, def, p, in, l) || relay_plan(ctx, def, p, in, out, 0, l)))
+    return;
+  pick_plan(ctx, def, p, in, alike, l);
+}
+
 SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a, SoftmaxParams p,
                          SolStream stream) {
   int64_t xs = ops_stride(a->x_stride, a->n), ys = ops_stride(a->y_stride, a->n);
@@ -349,39 +376,8 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   p.y_stride = ys * out, p.x_stride = xs * in;
   p.x_kind = ops_kind(a->dtype), p.y_kind = ops_kind(out_of(a));
   p.wide = alike;
-  OpsLaunch own = {.cluster = 1, .early = true, .params = &p, .bytes = sizeof p};
-  if (beside_plan(ctx, &p, in, alike, &own)) {
-    p.ahead = rows_ahead(a, xs * in, SOFTMAX_BESIDE_WARPS * p.beside.rows);
-    return ops_launch(ctx, def, &own, stream);
-  }
-  if (in == out && alike && in_rounds(&p, in) && rounds_plan(&p, in, &own)) {
-    p.ahead = rows_ahead(a, xs * in, SOFTMAX_ROUNDS_THREADS >> p.lane_bits);
-    return ops_launch(ctx, def, &own, stream);
-  }
-  enum { BEYOND = 1 << 20, WIDENED = 16 << 10 }; // bytes: other kernels are faster up to here
-  if (relay_plan(ctx, def, &p, in, out, in < out ? WIDENED : alike ? BEYOND : INT64_MAX, &own))
-    return ops_launch(ctx, def, &own, stream);
-  if (narrow_holds(a->n, NARROW_SOFTMAX)) return launch_narrow(ctx, def, &p, a->dtype, out, stream);
-  if (!alike && apart_plan(&p, in, &own)) return ops_launch(ctx, def, &own, stream);
-  if (!alike && spread_plan(ctx, def, &p, in, &own)) {
-    p.ahead = rows_ahead(a, xs * in, 1);
-    return ops_launch(ctx, def, &own, stream);
-  }
-  if (!alike && relay_plan(ctx, def, &p, in, out, 0, &own)) return ops_launch(ctx, def, &own, stream);
-  int64_t chunks = a->n / (16 / in);
-  int kernel = pick(ctx, def, in, chunks, alike);
-  const Variant *v = &variants[kernel];
-  uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
-  p.ahead = rows_ahead(a, xs * in, v->rows);
-  OpsLaunch l = {.kernel = kernel,
-                 .block = (uint32_t)(v->threads * v->rows),
-                 .cluster = (uint32_t)v->cluster,
-                 .early = true,
-                 .params = &p,
-                 .bytes = sizeof p};
-  if (softmax_shared[kernel])
-    l.shared = (uint32_t)(ops_ceil_div(chunks, v->threads * v->cluster) * v->threads * 16);
-  ops_grid(l.grid, (p.m + rows - 1) / rows * cluster, 1);
+  OpsLaunch l = {.cluster = 1, .early = true, .params = &p, .bytes = sizeof p};
+  plan(ctx, def, &p, in, out, alike, &l);
   return ops_launch(ctx, def, &l, stream);
 }
 
