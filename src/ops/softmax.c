@@ -284,23 +284,13 @@ static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool al
   return true;
 }
 
-// Rows in registers whose x and y are not aligned alike. Longer rows take the kernel with the most chunks a thread: what a thread does beside its chunks counts. Those of a warp or
-// less take the one that leaves the fewest places empty. False: rows are too long.
+// Rows in registers whose x and y are not aligned alike, many chunks a thread: what a thread does beside its chunks counts. False: rows are too long.
 static bool apart_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
-  enum { SIZES = 2 };
-  static const int counts[2][SIZES] = {{4, 2}, {6, 3}},
-                   kernels[2][SIZES] = {{SOFTMAX_APART_2_4, SOFTMAX_APART_2_2},
-                                        {SOFTMAX_APART_4_6, SOFTMAX_APART_4_3}};
-  int64_t chunks = chunks_of(p->x, p->x_stride, p->n, in), least = INT64_MAX;
-  for (int i = 0; i < SIZES && (i == 0 || p->lane_bits >= 0); i++) {
-    int count = counts[in == 4][i];
-    int64_t threads = chunks_threads(chunks, count);
-    if (threads > SOFTMAX_APART_THREADS || threads * count >= least) continue;
-    least = threads * count;
-    p->lane_bits = chunks_launch(threads, (int64_t)p->m, l);
-    l->kernel = kernels[in == 4][i];
-  }
-  return least != INT64_MAX;
+  int64_t threads = chunks_threads(chunks_of(p->x, p->x_stride, p->n, in), in == 4 ? 6 : 4);
+  if (threads > SOFTMAX_APART_THREADS) return false;
+  p->lane_bits = chunks_launch(threads, (int64_t)p->m, l);
+  l->kernel = in == 4 ? SOFTMAX_APART_4_6 : SOFTMAX_APART_2_4;
+  return true;
 }
 
 // Rows in shared memory whose x and y are not aligned alike. Blocks are small, 128 threads with up to 8 chunks each, for many of them on an SM hide what one waits for, and a
