@@ -1,8 +1,9 @@
 // Times the GEMM kernels for few rows (decoding) with weights of 16, 8 and 4 bits beside a copy of as many bytes, over sets of weights that
 // do not fit into L2, in CUDA graphs, and checks them: every way to share out the work, the best of each first.
 //   nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels bench/gemm_few_gpu.cu -o gemm_few
-//   ./gemm_few [check | [warps=N] [blocks=N] [hint=N] [ACROSS,PARTS] KIND/BITS:ROWSxCOLUMNSxK...]    such as 2/4:8x4096x4096; kinds as in gemm.def;
-//   warps of a block, blocks of an SM, KiB that a block prefetches before the kernel before has ended: for the shapes that follow
+//   ./gemm_few [check | [warps=N] [blocks=N] [hint=N] [held=1] [ACROSS,PARTS] KIND/BITS:ROWSxCOLUMNSxK...]    such as 2/4:8x4096x4096; kinds as in gemm.def;
+//   warps of a block, blocks of an SM, KiB that a block prefetches before the kernel before has ended, 4-bit weights by
+//   gemm_few_int4.cuh: for the shapes that follow
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "gemm/gemm_few.cuh"
+#include "gemm/gemm_few_int4.cuh"
 
 #define CHECK(call)                                                                                          \
   do {                                                                                                       \
@@ -22,7 +23,7 @@
   } while (0)
 
 enum { WARPS = 8, SHARED = GEMM_FEW_SHARED(1, WARPS) };
-static int warps = WARPS, blocks_per_sm = 1, hint = 0;
+static int warps = WARPS, blocks_per_sm = 1, hint = 0, held = 0;
 template <int KIND, int BITS> __global__ void __launch_bounds__(WARPS * 32, 1) few(const __grid_constant__ GemmFewParams p) {
 #if __CUDA_ARCH__ >= 800
   gemm_few<KIND, BITS>(p);
@@ -109,11 +110,12 @@ static cudaError_t launch(const Variant &v, int parts, const GemmFewParams &f) {
   at[0].id = cudaLaunchAttributeClusterDimension, at[0].val.clusterDim = {(unsigned)parts, 1, 1};
   at[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, at[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t c = {};
-  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(warps * 32), c.dynamicSmemBytes = GEMM_FEW_SHARED(1, warps), c.stream = stream, c.attrs = at, c.numAttrs = 2;
+  c.dynamicSmemBytes = f.wide ? GEMM_FEW_INT4_SHARED(warps, f.rows, warps / f.across, f.wide, (int)f.groups) : GEMM_FEW_SHARED(1, warps);
+  c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(warps * 32), c.stream = stream, c.attrs = at, c.numAttrs = 2;
   return cudaLaunchKernelEx(&c, v.kernel, f);
 }
 
-static GemmFewParams problem(int64_t m, int64_t n, int64_t k, char *a, char *b, char *c, float *scales, Way way) {
+static GemmFewParams problem(int64_t m, int64_t n, int64_t k, char *a, char *b, char *c, float *scales, Way way, int bits, bool gated = false) {
   GemmFewParams f = {};
   GemmAnyParams &p = f.any;
   p.a = a, p.b = b, p.m = m, p.n = n, p.k = k, p.batch = 1, p.a_down = k, p.a_across = 1, p.b_down = 1, p.b_across = k;
@@ -123,6 +125,11 @@ static GemmFewParams problem(int64_t m, int64_t n, int64_t k, char *a, char *b, 
   int64_t own = (n + f.ranges - 1) / f.ranges, first = std::min<int64_t>(own, way.across * GEMM_FEW_COLUMNS);
   f.eights = (int)((n + 7) / 8 / f.ranges), f.more = (int)((n + 7) / 8 % f.ranges);
   f.hint = (int)(hint * 1024 / first / 256 * 256);
+  if (!held || bits != 4) return f;
+  int deep = warps / way.across, room = SHARED - GEMM_FEW_INT4_SHARED(warps, f.rows, deep, 0, (int)f.groups);
+  int fit = std::min(256, room / GEMM_FEW_INT4_COLUMN(f.rows, deep, (int)f.groups) / 16 * 16), most = (f.eights + (f.more > 0)) * (gated ? 16 : 8);
+  int groups = (most + fit - 1) / fit;
+  f.wide = ((most + groups - 1) / groups + 15) / 16 * 16;
   return f;
 }
 
@@ -140,7 +147,7 @@ static int check(const Variant &v, int64_t m, int64_t n, int64_t k, bool gated, 
   fill<<<256, 256, 0, stream>>>(scales, columns * groups, KIND_FP32, 5);
   CHECK(cudaMemsetAsync(c, 0xff, m * n * 2, stream));
   CHECK(cudaMemsetAsync(worst, 0, 4, stream));
-  GemmFewParams f = problem(m, n, k, a, b, c, (float *)scales, way);
+  GemmFewParams f = problem(m, n, k, a, b, c, (float *)scales, way, v.bits, gated);
   f.any.end.activation = gated ? GEMM_SILU_MUL : GEMM_LINEAR, f.any.end.bias = bias;
   CHECK(launch(v, way.parts, f));
   compare<<<(unsigned)((m * n + 127) / 128), 128, 0, stream>>>(f, v.kind, weights_kind(v), worst);
@@ -160,6 +167,10 @@ static int check_all(void) {
     for (int m : {1, 7, 16, 19})
       wrong += check(v, m, 100 + m, 544, false, {m == 1 ? 8 : 2, m % 4 + 1}) +
                check(v, m, 5000 + m, 1024, true, {m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
+  held = 1; // warps that share out k have a step each
+  for (int m : {1, 7, 16, 19})
+    wrong += check(variants[2], m, 100 + m, 4128, false, {m == 1 ? 8 : 4, m % 4 + 1}) +
+             check(variants[2], m, 5000 + m, 24576, true, {m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
   printf("small cases: %d wrong\n", wrong);
   return wrong;
 }
@@ -228,13 +239,13 @@ static void time_shape(int kind, int bits, int64_t m, int64_t n, int64_t k, char
       snprintf(what, sizeof what, "%d,%d", w.across, w.parts);
       if (only && strcmp(only, what)) continue;
       if (!only && (k * bits / 1024) / (warps / w.across * w.parts) < 1) continue;
-      if (launch(v, w.parts, problem(m, n, k, a, pool, c, (float *)(pool + weights), w))) {
+      if (launch(v, w.parts, problem(m, n, k, a, pool, c, (float *)(pool + weights), w, bits))) {
         (void)cudaGetLastError();
         continue;
       }
       double t = time_of(calls, [&](int i) {
         char *b = pool + (size_t)(i % sets) * one;
-        (void)launch(v, w.parts, problem(m, n, k, a, b, c, (float *)(b + weights), w));
+        (void)launch(v, w.parts, problem(m, n, k, a, b, c, (float *)(b + weights), w, bits));
       });
       all.push_back({t, what});
     }
@@ -259,7 +270,8 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     int kind, bits, m, n, k;
     if (sscanf(argv[i], "%d/%d:%dx%dx%d", &kind, &bits, &m, &n, &k) == 5) time_shape(kind, bits, m, n, k, pool, room, only);
-    else if (sscanf(argv[i], "warps=%d", &warps) == 1 || sscanf(argv[i], "blocks=%d", &blocks_per_sm) == 1 || sscanf(argv[i], "hint=%d", &hint) == 1)
+    else if (sscanf(argv[i], "warps=%d", &warps) == 1 || sscanf(argv[i], "blocks=%d", &blocks_per_sm) == 1 || sscanf(argv[i], "hint=%d", &hint) == 1 ||
+             sscanf(argv[i], "held=%d", &held) == 1)
       printf("%s\n", argv[i]);
     else only = argv[i];
   }

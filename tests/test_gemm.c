@@ -112,11 +112,12 @@ static void fill_decoding(Decoding *d, SolWeights weights) {
   for (int i = 0; i < WIDE * GROUPS; i++) d->scales[i] = (float)(i % 13 + 1) / 8;
 }
 
-// Decodes the first m of the rows; out: the bits of C.
-static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights, uint16_t *out) {
+// Decodes the first m of the rows; out: the bits of C, which has half as many columns when gated.
+static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights, bool gated, uint16_t *out) {
   void *at[4] = {0};
   const void *from[4] = {NULL, d->a, d->b, d->scales};
-  size_t bytes[4] = {(size_t)m * WIDE * 2, (size_t)m * DEEP * 2, sizeof d->b, sizeof d->scales};
+  int n = gated ? WIDE / 2 : WIDE;
+  size_t bytes[4] = {(size_t)m * (size_t)n * 2, (size_t)m * DEEP * 2, sizeof d->b, sizeof d->scales};
   for (int i = 0; i < 4; i++)
     CHECK(!sol_context_alloc(ctx, bytes[i], &at[i], NULL) &&
           (!i || !sol_context_write(ctx, at[i], from[i], bytes[i], NULL)));
@@ -125,8 +126,9 @@ static void decode(SolContext *ctx, int m, const Decoding *d, SolWeights weights
                .b = at[2],
                .b_scales = weights == SOL_WEIGHTS_INT4 ? at[3] : NULL,
                .m = m,
-               .n = WIDE,
+               .n = n,
                .k = DEEP,
+               .activation = gated ? SOL_ACTIVATION_SILU_MUL : SOL_ACTIVATION_NONE,
                .dtype = SOL_BF16,
                .b_columns = 1,
                .weights = weights};
@@ -158,16 +160,16 @@ TEST(rows_do_not_depend_on_how_many_are_decoded) {
   static uint16_t all[DECODED * WIDE], few[DECODED * WIDE], on_cpu[DECODED * WIDE];
   SolContext *ctx = open_backend(SOL_BACKEND_EMU), *cpu = open_backend(SOL_BACKEND_CPU);
   CHECK(ctx && cpu);
-  for (int i = 0; ctx && cpu && i < 6; i += BRIEF ? 5 : 1) {
-    int weights = i % 3;
+  for (int i = 0; ctx && cpu && i < 9; i += BRIEF ? 4 : 1) {
+    int weights = i % 3, n = i < 6 ? WIDE : WIDE / 2;
     if (i >= 3) ctx->sms = 1;
     fill_decoding(&d, (SolWeights)weights);
-    decode(ctx, DECODED, &d, (SolWeights)weights, all);
-    decode(cpu, DECODED, &d, (SolWeights)weights, on_cpu);
-    check_close(all, on_cpu, DECODED * WIDE);
+    decode(ctx, DECODED, &d, (SolWeights)weights, i >= 6, all);
+    decode(cpu, DECODED, &d, (SolWeights)weights, i >= 6, on_cpu);
+    check_close(all, on_cpu, DECODED * n);
     for (int m = 1; m < DECODED; m += BRIEF ? 14 : 6) {
-      decode(ctx, m, &d, (SolWeights)weights, few);
-      CHECK(!memcmp(all, few, (size_t)m * WIDE * 2));
+      decode(ctx, m, &d, (SolWeights)weights, i >= 6, few);
+      CHECK(!memcmp(all, few, (size_t)m * (size_t)n * 2));
     }
   }
   sol_context_destroy(ctx);

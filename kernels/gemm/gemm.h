@@ -70,18 +70,26 @@ typedef struct GemmAnyWeightsParams {
 #define GEMM_INT4 16 // beside the kinds of common.h
 
 // gemm_few.cuh. rows: of a block, 8 or 16. ranges: of columns, one to a cluster. across: warps of a block side by side; the others share out k.
-// hint: bytes of each column of B, a multiple of 256, that are prefetched into L2 before the kernel before has ended.
+// hint: bytes of each column of B, a multiple of 256, that are prefetched into L2 before the kernel before has ended. wide: by gemm_few_int4.cuh,
+// whose blocks hold the sums of so many columns of B, a multiple of 16; otherwise 0.
 typedef struct GemmFewParams {
   GemmAnyParams any;
   const float *scales;
   int64_t groups;
-  int rows, ranges, across, hint;
+  int rows, ranges, across, hint, wide;
   int eights, more; // columns of a range, in eights; the first `more` ranges have eight more
 } GemmFewParams;
 // Bytes of a warp's ring, and of a block with its sums. roomy: a block can have 227 KiB of shared memory, as on sm_90 and sm_100.
 #define GEMM_FEW_COLUMNS 32 // of B, of a warp at a time
 #define GEMM_FEW_RING(roomy) ((roomy) ? 26112 : 13312)
 #define GEMM_FEW_SHARED(roomy, warps) ((warps) * GEMM_FEW_RING(roomy) + 64 * ((warps) * GEMM_FEW_COLUMNS + 4))
+// The same of gemm_few_int4.cuh; deep: warps that share out k.
+#define GEMM_FEW_INT4_STAGES 5
+#define GEMM_FEW_INT4_RING (GEMM_FEW_INT4_STAGES * 2048)
+#define GEMM_FEW_SCALES(groups) ((((groups) + 3) / 4 | 1) * 4) // floats from column to column, in different banks
+#define GEMM_FEW_INT4_COLUMN(rows, deep, groups) ((rows) * ((deep) + 1) * 4 + GEMM_FEW_SCALES(groups) * 4)
+#define GEMM_FEW_INT4_SHARED(warps, rows, deep, wide, groups) \
+  ((warps) * GEMM_FEW_INT4_RING + (rows) * 16 + (wide) * GEMM_FEW_INT4_COLUMN(rows, deep, groups))
 
 // Blocks of gemm_any.cuh: rows and columns of the tile.
 #define GEMM_ANY_THREADS 128

@@ -70,9 +70,10 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   static_assert(STAGES >= 2, "a step is multiplied while others arrive");
 
   // What a block has of C, and how it is shared out. Columns of C from `column` on, before `end`; a group of them, `across` columns, at a time,
-  // of which a warp has `each`; `wide` columns of B are the most that a group may have. threads: that multiply.
+  // of which a warp has `each` (0: warps have no columns of their own); `wide` columns of B are the most that a group may have. threads: that
+  // multiply. pitch: floats from a row's sums to the next row's.
   struct Tile {
-    int row, column, end, z, across, each, wide, rank, parts, threads;
+    int row, column, end, z, across, each, wide, rank, parts, threads, pitch;
   };
   // Of the thread. b: its own 16 bytes of its first column of the eights 0 to 3 of a group.
   struct Place {
@@ -322,17 +323,13 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   };
 
   // From here on: the block's sums, [row of A][column of B], the warps' side by side.
-  static __device__ __forceinline__ int pitch(const Tile &t) {
-    return t.threads * (TILES / 2) + 4;
-  }
-
   // column: the thread's first of a tile.
   static __device__ __forceinline__ void leave(float *sums, const float (&d)[TILES][EIGHTS * 4], const Tile &t, int warp, int lane, int column) {
 #pragma unroll
     for (int u = 0; u < TILES; u++)
 #pragma unroll
       for (int i = 0; i < EIGHTS * 4; i++)
-        sums[(i / 4 * 8 + lane % 4 * 2 + i % 2) * pitch(t) + (warp * TILES + u) * 16 + column + i / 2 % 2 * 8] = d[u][i];
+        sums[(i / 4 * 8 + lane % 4 * 2 + i % 2) * t.pitch + (warp * TILES + u) * 16 + column + i / 2 % 2 * 8] = d[u][i];
   }
 
   static __device__ __forceinline__ void add(float4 &to, float4 v) {
@@ -343,7 +340,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
   static __device__ __forceinline__ float4 add_warps(const float *at, const Tile &t) {
     float4 of[8];
 #pragma unroll
-    for (int j = 0; j < 8; j++) of[j] = j * t.wide < pitch(t) - 4 ? *(const float4 *)(at + j * t.wide) : make_float4(0, 0, 0, 0);
+    for (int j = 0; j < 8; j++) of[j] = j * t.wide < t.pitch - 4 ? *(const float4 *)(at + j * t.wide) : make_float4(0, 0, 0, 0);
 #pragma unroll
     for (int j = 1; j < 8; j++) add(of[0], of[j]);
     return of[0];
@@ -377,11 +374,11 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     int columns = min(t.across, t.end - column), rows = min((int)ROWS, (int)p.m - t.row);
     int shift = 3 + (columns > 32) + (columns > 64) + (columns > 128);
     int c = (threadIdx.x & (1 << shift) - 1) * 4, eights = t.each / 8;
-    int warp = c / 8 * (eights == 1 ? 65536 : eights == 2 ? 32768 : eights == 3 ? 21846 : 16384) >> 16, i = c - warp * t.each; // c / t.each
+    int warp = !t.each ? 0 : c / 8 * (eights == 1 ? 65536 : eights == 2 ? 32768 : eights == 3 ? 21846 : 16384) >> 16, i = c - warp * t.each; // c / t.each
     const float *from = sums + warp * TILES * 16 + (gated ? i / 8 * 16 + i % 8 : i);
     int by = (t.threads >> shift) * t.parts;
     for (int r = (threadIdx.x >> shift) * t.parts + t.rank; c < columns && r < rows; r += by) {
-      const float *at = from + r * pitch(t);
+      const float *at = from + r * t.pitch;
       float4 v = t.parts > 1 ? add_parts(at, t.parts) : add_warps(at, t);
       int64_t to = t.z * p.end.c_batch_stride + (t.row + r) * p.end.c_stride + column + c;
       if (plain && at_once && column + c + 3 < p.n) {
@@ -398,8 +395,8 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
 
   static __device__ __forceinline__ void add_own_warps(float *sums, const Tile &t) {
     int fours = t.wide / 4;
-    for (int i = threadIdx.x; t.wide < pitch(t) - 4 && i < EIGHTS * 8 * fours; i += t.threads) {
-      float4 *to = (float4 *)(sums + i / fours * pitch(t) + i % fours * 4);
+    for (int i = threadIdx.x; t.wide < t.pitch - 4 && i < EIGHTS * 8 * fours; i += t.threads) {
+      float4 *to = (float4 *)(sums + i / fours * t.pitch + i % fours * 4);
       *to = add_warps((float *)to, t);
     }
   }
@@ -436,7 +433,7 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     int wide = 31 - __clz(f.any.end.activation == GEMM_SILU_MUL ? t.wide / 2 : t.wide), beside = 31 - __clz(f.across);
     int own = max(1, t.end - t.column);
     int groups = (own - 1 >> wide) + 1, of_group = groups == 1 ? own : (own + groups - 1) / groups;
-    t.each = ((of_group - 1 >> beside) / 8 + 1) * 8, t.across = f.across * t.each;
+    t.each = ((of_group - 1 >> beside) / 8 + 1) * 8, t.across = f.across * t.each, t.pitch = t.threads * (TILES / 2) + 4;
     return t;
   }
 
@@ -522,11 +519,6 @@ template <int KIND, int BITS, int EIGHTS> struct GemmFew {
     }
   }
 };
-
-template <int KIND, int BITS> INLINE void gemm_few(const GemmFewParams &f) {
-  if (f.rows == 16) GemmFew<KIND, BITS, 2>::run(f);
-  else GemmFew<KIND, BITS, 1>::run(f);
-}
 #endif
 
 #endif
