@@ -67,7 +67,7 @@ MAIN_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(wildcard src/cli/main.c))
 # kernels/sweeps/NAME.cu (sweeps_NAME) are the ladders', embedded in the tool alone. The images do not depend on how
 # the C code is built: other builds of the same tree (asan, fuzz) share them.
 KERNELS   ?= $(B)/kernels
-# ARCHS=all compiles them for every GPU; ARCHS=test for what tests and the emulator read, in half the time. `make test` and
+# ARCHS=all compiles them for every GPU; ARCHS=test for what tests and the emulator read, in less than half the time. `make test` and
 # `make demo` begin with the latter, a build folder keeps what it has, and whatever is installed or packed has all.
 KEPT_ARCHS := $(shell cat $(KERNELS)/stamp/archs 2>/dev/null)
 ifeq ($(origin ARCHS),undefined)
@@ -207,7 +207,7 @@ STAMP_objects = $(LIB_OBJ) $(TOOL_OBJ) $(SHIM_OBJ) $(SHIM12_OBJ) $(BLAS_OBJ) $(R
 STAMP_modules = $(MODULES)
 STAMP_rungs   = $(RUNGS)
 STAMP_archs   = $(ARCHS)
-STAMP_nvcc    = $(NVCC) $(NVCC_FLAGS)
+STAMP_nvcc    = $(NVCC) $(OPS_FLAGS) $(OLD_$(ARCHS))
 STAMP_nvcc-rungs = $(NVCC) $(RUNG_FLAGS)
 STAMP_nvcc-lines = $(NVCC) $(RUNG_FLAGS) -lineinfo
 
@@ -294,22 +294,27 @@ $(B)/fleet/libsolfleet.so: src/fleet/fleet_mpi.c src/fleet/fleet_link.h $(B)/sta
 no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
-# Machine code for what is common, PTX for the rest and, of two generations, for the emulator. All of it is packed with zstd
-# as tightly as fatbinary can: src/image unpacks the one entry that is needed.
-PACKED := -fatbin --compress-mode=size -Xfatbin -compress-all
-COMPILE_FOR_test := -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a
-COMPILE_FOR_all  := -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 \
-  -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a -gencode arch=compute_100,code=sm_100
-COMPILE_FOR := $(or $(COMPILE_FOR_$(ARCHS)),$(error ARCHS is all or test, not $(ARCHS)))
-NVCC_FLAGS := -std=c++17 -O3 -Xptxas -warn-spills -Ikernels $(PACKED) $(COMPILE_FOR)
+# Machine code for what is common, PTX for the rest and, of two generations, for the emulator. What is shipped is packed with
+# zstd as tightly as fatbinary can, which takes nine seconds a module; src/image unpacks the one entry that is needed.
+PACK_all   := size
+PACK_test  := balance
+OLD        := -gencode arch=compute_75,code=compute_75
+HOPPER     := -gencode arch=compute_90a,code=sm_90a -gencode arch=compute_90a,code=compute_90a
+FOR_all    := $(OLD) -gencode arch=compute_80,code=sm_80 $(HOPPER) -gencode arch=compute_100,code=sm_100
+FOR_test   := $(HOPPER)
+# Tests want the operations' older PTX right, not fast: a compile of its own, in a third of the time.
+OLD_test   := --Ofast-compile min $(OLD)
+NVCC_FLAGS := -std=c++17 -O3 -Ikernels -fatbin --compress-mode=speed
+OPS_FLAGS  := $(NVCC_FLAGS) -Xptxas -warn-spills $(or $(FOR_$(ARCHS)),$(error ARCHS is all or test, not $(ARCHS)))
 # Rungs run on one machine at a time: the driver compiles for the others. Some of them are meant to spill.
-RUNG_FLAGS := -std=c++17 -O3 -Ikernels $(PACKED) $(COMPILE_FOR_test)
-define MODULE_RULE
+RUNG_FLAGS := $(NVCC_FLAGS) $(OLD) $(HOPPER)
+define MODULE_RULE # name, source, flags, stamp, flags of a second compile
 $(KERNELS)/$(1).fatbin: $(2) $(KERNELS)/stamp/$(4)
-	@mkdir -p $(KERNELS)
+	@mkdir -p $(KERNELS) && rm -f $$@.old
 	$$(Q)$(NVCC) $(3) -MD -MP -MF $(KERNELS)/$(1).d $$< -o $$@
+	$(if $(5),@$(NVCC) $(NVCC_FLAGS) $(5) $$< -o $$@.old)
 endef
-$(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m),kernels/$(m)/$(m).cu,$(NVCC_FLAGS),nvcc)))
+$(foreach m,$(MODULES),$(eval $(call MODULE_RULE,$(m),kernels/$(m)/$(m).cu,$(OPS_FLAGS),nvcc,$(OLD_$(ARCHS)))))
 rung_source = $(if $(filter sweeps_%,$(1)),$(1:sweeps_%=kernels/sweeps/%.cu),$(1:%_rungs=kernels/%/rungs.cu))
 # With lines, the time of these is predicted by their machine code: what ptxas makes of their loops decides it.
 LINED_RUNGS := $(filter gemm_rungs attention_rungs,$(RUNGS))
@@ -322,8 +327,8 @@ PACK_SRC  := scripts/pack-kernels.c $(patsubst %,src/image/%.c,fatbin numbers lz
 $(KERNELS)/pack-kernels: $(PACK_SRC) src/image/fatbin.h src/image/numbers.h
 	@mkdir -p $(@D)
 	$(Q)$(BUILD_CC) $(FLAGS) -O2 $(PACK_SRC) -o $@
-$(KERNELS)/%.packed: $(KERNELS)/%.fatbin $(KERNELS)/pack-kernels scripts/pack-kernels.sh
-	@scripts/pack-kernels.sh $(KERNELS)/pack-kernels $(dir $(NVCC))fatbinary $< $@
+$(KERNELS)/%.packed: $(KERNELS)/%.fatbin $(KERNELS)/pack-kernels $(KERNELS)/stamp/archs scripts/pack-kernels.sh
+	@scripts/pack-kernels.sh $(KERNELS)/pack-kernels $(dir $(NVCC))fatbinary $(PACK_$(ARCHS)) $< $@
 
 $(EMBED_OBJ): $(KERNELS)/stamp/archs $(foreach m,$(MODULES),$(KERNELS)/$(m).packed) scripts/embed-kernels.sh $(B)/stamp/modules
 	@mkdir -p $(@D)

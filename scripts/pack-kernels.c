@@ -1,6 +1,6 @@
-// Writes the entries of a fat binary as files, PTX with numbers as differences (src/image/numbers.h), and prints the options by which
+// Writes the entries of fat binaries as files, PTX with numbers as differences (src/image/numbers.h), and prints the options by which
 // fatbinary makes one fat binary of them again. A part of the build: scripts/pack-kernels.sh.
-// usage: pack-kernels FATBIN FOLDER
+// usage: pack-kernels FOLDER FATBIN...
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,24 +43,30 @@ static char *pack(char *text, size_t *size) {
   return packed;
 }
 
-int main(int argc, char **argv) {
+// The entries of one fat binary, as files of FOLDER from number `files` on. Returns the number after the last.
+static int unpack(const char *name, const char *folder, int files) {
   SolError err = {0};
   SolFatbin fat;
   SolFatEntry entry = {0};
   size_t size;
-  if (argc != 3) stop("usage: pack-kernels FATBIN FOLDER", "arguments");
-  const char *data = read_file(argv[1], &size);
-  if (sol_fatbin_open(data, size, &fat, &err)) stop(err.message, argv[1]);
-  for (int i = 0; sol_fatbin_next(&fat, &entry, &err); i++) {
-    char *text, name[4096];
+  const char *data = read_file(name, &size);
+  if (sol_fatbin_open(data, size, &fat, &err)) stop(err.message, name);
+  for (; sol_fatbin_next(&fat, &entry, &err); files++) {
+    char *text, file[4096];
     bool ptx = entry.kind == SOL_FAT_PTX;
-    if (entry.kind == SOL_FAT_OTHER) stop("an entry is neither PTX nor machine code", argv[1]);
-    if (sol_fatbin_text(&entry, &text, &size, &err)) stop(err.message, argv[1]);
+    if (entry.kind == SOL_FAT_OTHER) stop("an entry is neither PTX nor machine code", name);
+    if (sol_fatbin_text(&entry, &text, &size, &err)) stop(err.message, name);
     if (ptx) text = pack(text, &size);
-    snprintf(name, sizeof name, "%s/%d", argv[2], i);
-    write_file(name, text, size);
-    printf("--image3=kind=%s,sm=%d%.1s,file=%s\n", ptx ? "ptx" : "elf", entry.arch, &entry.suffix, name);
+    snprintf(file, sizeof file, "%s/%d", folder, files);
+    write_file(file, text, size);
+    printf("--image3=kind=%s,sm=%d%.1s,file=%s\n", ptx ? "ptx" : "elf", entry.arch, &entry.suffix, file);
   }
-  if (err.status) stop(err.message, argv[1]);
+  if (err.status) stop(err.message, name);
+  return files;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 3) stop("usage: pack-kernels FOLDER FATBIN...", "arguments");
+  for (int i = 2, files = 0; i < argc; i++) files = unpack(argv[i], argv[1], files);
   return 0;
 }
