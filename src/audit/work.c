@@ -10,8 +10,8 @@
 //     Where lanes are at several lines, it ends when the last request, of l2_scattered_rate a clock, is answered.
 //  3. A warp has near_in_flight loads from shared memory in flight before it waits; a shuffle has the latency
 //     of shared memory.
-//  4. Constant memory serves one word at a time, and takes at least as long as for constant_least of them; a load takes
-//     constant_apart_clocks longer for each word beyond the first. A match serves one value at a time, after match_setup.
+//  4. Constant memory serves one word at a time; a load takes constant_apart_clocks longer for each word beyond the first.
+//     A match serves one value at a time, after match_setup.
 //  5. Floating-point atomics on shared memory are loops of a load and a compare-and-swap: in each round one lane of those
 //     at an address is done, and the swaps of those that are left take a wavefront each. A round takes a warp shared_swap_clocks;
 //     where several warps of a block contend for an address, those rounds are in its critical path one after another,
@@ -193,9 +193,8 @@ static void add_constants(const MachineModel *m, const AuditInst *in, double sca
   double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
   SolFigure shared = m->device->smem_latency;
   double loaded = in->by_machine && requests > 0 ? sol_smaller(in->executed.constants / requests, 1) : 1;
-  double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks,
-         words = sol_larger(turns, m->constant_least * requests) * loaded;
-  w->constant_turns += sol_larger(words, lines) * scale; // uniform loads have to wait for their line, too
+  double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks;
+  w->constant_turns += sol_larger(turns * loaded, lines) * scale; // uniform loads have to wait for their line, too
   if (!in->by_machine && sol_known(shared) && turns > requests)
     w->shared_waits +=
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;
