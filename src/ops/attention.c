@@ -150,26 +150,38 @@ void attention_seen(const SolAttention *a, int64_t queries, int64_t keys, int64_
 
 // ---- the reference ----
 
-static double score_of(const AttentionRefer *r, const double *k) {
-  double sum = 0;
-  for (int64_t i = 0; i < r->d; i++) sum += r->q[i] * k[i];
-  sum *= r->scale;
+static double unit_of(SolDtype p_type) {
+  return p_type == SOL_FP16 ? 0x1p-11 : 0x1p-8;
+}
+
+// error: of the score, where it is summed up in fp32.
+static double score_of(const AttentionRefer *r, const double *k, double *error) {
+  double sum = 0, sizes = 0;
+  for (int64_t i = 0; i < r->d; i++) sum += r->q[i] * k[i], sizes += fabs(r->q[i] * k[i]);
+  sum *= r->scale, *error = sizes * fabs(r->scale) * 0x1p-22;
   return r->cap == 0 ? sum : r->cap * tanh(sum / r->cap);
 }
 
+// How much of P, where it is p, may be rounded like a value of its type: below 2^-14 fp16 has no more than 2^-24 for its last bit.
+static double rounded_p(const AttentionRefer *r, double p, double error) {
+  return fmax(p, r->p_type == SOL_FP16 ? 0x1p-14 : 0) +
+         (isfinite(error) ? p * error / unit_of(r->p_type) : 0);
+}
+
 void attention_refer(const AttentionRefer *r, double *o, double *terms, double *lse) {
-  double most = -INFINITY, sum = 0;
+  double most = -INFINITY, sum = 0, error;
   for (int64_t j = 0; j < r->count; j++)
-    most = fmax(most, score_of(r, r->k + (r->rows ? r->rows[j] : j) * r->k_apart));
+    most = fmax(most, score_of(r, r->k + (r->rows ? r->rows[j] : j) * r->k_apart, &error));
   for (int64_t i = 0; i < r->v_dim; i++) o[i] = 0;
   for (int64_t i = 0; terms && i < r->v_dim; i++) terms[i] = 0;
   for (int64_t j = 0; j < r->count; j++) {
     int64_t row = r->rows ? r->rows[j] : j;
     const double *v = r->v + row * r->v_apart;
-    double p = exp(score_of(r, r->k + row * r->k_apart) - (most == -INFINITY ? 0 : most));
+    double p = exp(score_of(r, r->k + row * r->k_apart, &error) - (most == -INFINITY ? 0 : most));
     sum += p;
     for (int64_t i = 0; i < r->v_dim; i++) o[i] += p * v[i];
-    for (int64_t i = 0; terms && i < r->v_dim; i++) terms[i] += p * v[i] * (p * v[i]);
+    double rounded = rounded_p(r, p, error);
+    for (int64_t i = 0; terms && i < r->v_dim; i++) terms[i] += rounded * v[i] * (rounded * v[i]);
   }
   for (int64_t i = 0; i < r->v_dim; i++) o[i] = sum == 0 ? 0 : o[i] / sum * r->by;
   for (int64_t i = 0; terms && i < r->v_dim; i++)
@@ -177,8 +189,8 @@ void attention_refer(const AttentionRefer *r, double *o, double *terms, double *
   if (lse) *lse = sum == 0 ? -INFINITY : most + log(sum);
 }
 
-double attention_slack(SolDtype dtype) {
-  return 3 * (dtype == SOL_FP16 ? 0x1p-11 : 0x1p-8) / 0x1p-24;
+double attention_slack(SolDtype p_type) {
+  return 3 * unit_of(p_type) / 0x1p-24;
 }
 
 static void refer_starts(const double *from, int64_t count, int32_t *to) {
@@ -211,7 +223,8 @@ static void reference(const void *args, double *const *at) {
                             .v_dim = a.d,
                             .scale = (double)a.scale,
                             .cap = (double)a.soft_cap,
-                            .by = 1};
+                            .by = 1,
+                            .p_type = a.dtype};
         attention_refer(&r, at[0] + query, at[OPS_TERMS] ? at[OPS_TERMS] + query : NULL,
                         at[4] ? &at[4][(bq * a.heads + h) * all + q0 + i] : NULL);
       }

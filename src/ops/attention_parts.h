@@ -40,11 +40,13 @@ typedef struct AttentionRefer {
   int64_t k_apart, v_apart; // elements from one row to the next
   int64_t count, d, v_dim;  // d, v_dim: elements of a head
   double scale, cap, by;    // by: what O is multiplied by
+  SolDtype p_type; // to which P is rounded
 } AttentionRefer;
-// terms: of each element of O, the root of the sum of squares of what is added up for it; it and lse: or NULL.
+// terms: of each element of O, the root of the sum of squares of what is added up for it; more than that where scores or P have fewer
+// bits. It and lse: or NULL.
 void attention_refer(const AttentionRefer *r, double *o, double *terms, double *lse);
-// `slack` of attention, where P is rounded to dtype: three times the most that rounding does to a term.
-double attention_slack(SolDtype dtype);
+// `slack` of attention: three times the most that rounding P to p_type does to a term.
+double attention_slack(SolDtype p_type);
 
 // Softmax and its product with V over keys that come one by one, for up to ATTEND_ROWS queries at a time.
 enum { ATTEND_ROWS = 16, ATTEND_D = 576, ATTEND_V = 512 };

@@ -192,6 +192,11 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 
 // ---- the reference ----
 
+// P is rounded to the type of the cache; with fp8 to fp16.
+static SolDtype type_of_p(const SolDecodeAttention *a) {
+  return a->kv_dtype == SOL_FP8 ? SOL_FP16 : a->dtype;
+}
+
 static void reference(const void *args, double *const *at) {
   SolDecodeAttention a = decode_filled(args);
   int64_t group = a.heads / a.kv_heads, v_wide = is_latent(&a) ? a.d : a.v_dim;
@@ -215,7 +220,8 @@ static void reference(const void *args, double *const *at) {
                           .v_dim = a.v_dim,
                           .scale = (double)a.scale * (double)a.k_scale,
                           .cap = (double)a.soft_cap,
-                          .by = (double)a.v_scale};
+                          .by = (double)a.v_scale,
+                          .p_type = type_of_p(&a)};
       int64_t row = (b * a.heads + h) * a.v_dim;
       attention_refer(&r, at[0] + row, at[OPS_TERMS] ? at[OPS_TERMS] + row : NULL,
                       at[6] ? &at[6][b * a.heads + h] : NULL);
@@ -246,10 +252,8 @@ static void cost_more(const void *args, SolCost *out) {
         (double)(a.batch * a.kv_heads) * (double)(seen * a.v_dim) * ops_size(decode_cache_type(&a));
 }
 
-// P is rounded to the type of the cache; with fp8 to fp16.
 static double slack_of(const void *args) {
-  const SolDecodeAttention *a = args;
-  return attention_slack(a->kv_dtype == SOL_FP8 ? SOL_FP16 : a->dtype);
+  return attention_slack(type_of_p(args));
 }
 
 // Ragged; one part and several; heads of more than one tile; more heads than an H200 has warps for at a time; MLA; nothing.
