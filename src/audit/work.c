@@ -194,7 +194,8 @@ static void add_constants(const MachineModel *m, const AuditInst *in, double sca
   SolFigure shared = m->device->smem_latency;
   double loaded = in->by_machine && requests > 0 ? sol_smaller(in->executed.constants / requests, 1) : 1;
   double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks;
-  w->constant_turns += sol_larger(turns * loaded, lines) * scale; // uniform loads have to wait for their line, too
+  w->constant_turns +=
+      sol_larger(turns * loaded, lines) * scale; // uniform loads have to wait for their line, too
   if (!in->by_machine && sol_known(shared) && turns > requests)
     w->shared_waits +=
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;

@@ -40,7 +40,7 @@ typedef struct AttentionRefer {
   int64_t k_apart, v_apart; // elements from one row to the next
   int64_t count, d, v_dim;  // d, v_dim: elements of a head
   double scale, cap, by;    // by: what O is multiplied by
-  SolDtype p_type; // to which P is rounded
+  SolDtype p_type;          // to which P is rounded
 } AttentionRefer;
 // terms: of each element of O, the root of the sum of squares of what is added up for it; more than that where scores or P have fewer
 // bits. It and lse: or NULL.
