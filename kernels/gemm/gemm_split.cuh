@@ -17,15 +17,13 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
   };
   static_assert(sizeof(Sums) <= STAGES * GEMM_STAGE_BYTES(128, WIDE), "the sums take the stages' place");
 
-  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, GemmTile t, int steps, int group, GemmPart part, GemmShare share) {
+  static __device__ __forceinline__ void compute(Shared *s, const GemmTiledParams &p, int steps, int group, GemmShare share) {
     int thread = threadIdx.x % 128;
     typename Loop::Turn turn;
     float d[1][Loop::REGS];
     Loop::consume(&s->ring, d, turn, steps, group, thread, share);
     named_sync(1, GEMM_CONSUMERS); // both warpgroups have read the stages
     s->sums.leave(d[0], group * 64 + thread / 32 * 16 + thread % 32 / 4, p.swapped);
-    cluster_sync();
-    s->sums.finish(&p.end, p.m, p.n, p.swapped ? t.column : t.row, p.swapped ? t.row : t.column, t.batch, part, p.swapped);
   }
 
   static __device__ __forceinline__ void run(const GemmTiledParams &p) {
@@ -45,13 +43,15 @@ template <int KIND, int A_TURNED, int B_TURNED, int WIDE, int STAGES> struct Gem
     let_successor_start();
     wait_for_predecessor();
     int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0); // the same in all lanes, said so that the compiler knows it
-    if (group < 2) compute(s, p, t, __shfl_sync(~0u, to - from, 0), group, part, share);
+    if (group < 2) compute(s, p, __shfl_sync(~0u, to - from, 0), group, share);
     else {
       typename Loop::Turn turn;
       if (gemm_copies(GEMM_CONSUMERS)) Loop::produce(&s->ring, p, turn, t, apart, from, to, share);
       __syncwarp();
-      cluster_sync(); // every block's sums are there
     }
+    cluster_sync(); // every block's sums are there
+    if (group < 2)
+      s->sums.finish(&p.end, p.m, p.n, p.swapped ? t.column : t.row, p.swapped ? t.row : t.column, t.batch, part, p.swapped);
     cluster_meet(); // no block ends while another reads its sums
   }
 };
