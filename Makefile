@@ -295,7 +295,7 @@ no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
 
 # Machine code for what is common, PTX for the rest and, of two generations, for the emulator. What is shipped is packed with
-# zstd as tightly as fatbinary can, which takes nine seconds a module; src/image unpacks the one entry that is needed.
+# zstd as tightly as fatbinary can, which takes up to nine seconds a module; src/image unpacks the one entry that is needed.
 PACK_all   := size
 PACK_test  := balance
 OLD        := -gencode arch=compute_75,code=compute_75

@@ -125,11 +125,8 @@ static GemmFewParams problem(int64_t m, int64_t n, int64_t k, char *a, char *b, 
   int64_t own = (n + f.ranges - 1) / f.ranges, first = std::min<int64_t>(own, way.across * GEMM_FEW_COLUMNS);
   f.eights = (int)((n + 7) / 8 / f.ranges), f.more = (int)((n + 7) / 8 % f.ranges);
   f.hint = (int)(hint * 1024 / first / 256 * 256);
-  if (!held || bits != 4) return f;
-  int deep = warps / way.across, room = SHARED - GEMM_FEW_INT4_SHARED(warps, f.rows, deep, 0, (int)f.groups);
-  int fit = std::min(256, room / GEMM_FEW_INT4_COLUMN(f.rows, deep, (int)f.groups) / 16 * 16), most = (f.eights + (f.more > 0)) * (gated ? 16 : 8);
-  int groups = (most + fit - 1) / fit;
-  f.wide = ((most + groups - 1) / groups + 15) / 16 * 16;
+  int most = (f.eights + (f.more > 0)) * (gated ? 16 : 8);
+  if (held && bits == 4) f.wide = gemm_few_int4_wide(warps, f.rows, warps / way.across, (int)f.groups, most);
   return f;
 }
 

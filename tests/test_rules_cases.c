@@ -678,7 +678,6 @@ TEST(conflicts_of_one_layout_are_one_finding) {
   audit_free(&rig.program);
 }
 
-// Blocks of one warp, each with an access: starting them is what takes the time, and no width of accesses helps.
 // What one lane does while its block waits, and a branch that hardly a lane takes.
 TEST(branches_and_guards_are_no_work_of_one_lane) {
   for (int which = 0; which < 3; which++) {
@@ -696,6 +695,7 @@ TEST(branches_and_guards_are_no_work_of_one_lane) {
   }
 }
 
+// Blocks of one warp, each with an access: starting them is what takes the time, and no width of accesses helps.
 TEST(many_small_blocks_are_to_be_larger) {
   for (uint32_t threads = 32; threads <= 256; threads *= 8) {
     Rig rig;

@@ -90,6 +90,14 @@ typedef struct GemmFewParams {
 #define GEMM_FEW_INT4_COLUMN(rows, deep, groups) ((rows) * ((deep) + 1) * 4 + GEMM_FEW_SCALES(groups) * 4)
 #define GEMM_FEW_INT4_SHARED(warps, rows, deep, wide, groups) \
   ((warps) * GEMM_FEW_INT4_RING + (rows) * 16 + (wide) * GEMM_FEW_INT4_COLUMN(rows, deep, groups))
+// `wide` where a range has `most` columns of B: turns of one size, as few as shared memory allows.
+static inline int gemm_few_int4_wide(int warps, int rows, int deep, int groups, int most) {
+  int room = GEMM_FEW_SHARED(1, 8) - GEMM_FEW_INT4_SHARED(warps, rows, deep, 0, groups);
+  int fit = room / GEMM_FEW_INT4_COLUMN(rows, deep, groups) / 16 * 16, turns;
+  if (fit > 256) fit = 256;
+  turns = (most + fit - 1) / fit;
+  return ((most + turns - 1) / turns + 15) / 16 * 16;
+}
 
 // Blocks of gemm_any.cuh: rows and columns of the tile.
 #define GEMM_ANY_THREADS 128

@@ -162,7 +162,8 @@ static double score_of(const AttentionRefer *r, const double *k, double *error) 
   return r->cap == 0 ? sum : r->cap * tanh(sum / r->cap);
 }
 
-// How much of P, where it is p, may be rounded like a value of its type: below 2^-14 fp16 has no more than 2^-24 for its last bit.
+// The weight whose rounding error is as large as all errors of weight p: its own (below 2^-14 fp16's last bit stays 2^-24), and what an error of
+// its score makes of it.
 static double rounded_p(const AttentionRefer *r, double p, double error) {
   return fmax(p, r->p_type == SOL_FP16 ? 0x1p-14 : 0) +
          (isfinite(error) ? p * error / unit_of(r->p_type) : 0);

@@ -50,19 +50,17 @@ static int64_t block_clocks(const Sharing *s, int bits, int64_t columns, int64_t
           END);
 }
 
-// Whether it goes by gemm_few_int4.cuh, and how: where a block's columns of 4-bit weights are more than a warp of gemm_few.cuh has, and steps of
-// k so few that A's elements are seldom loaded anew. Measured on an H200: 0.85 to 1.06 of the other's time, elsewhere up to 1.36.
-static bool share_out_int4(const SolContext *ctx, const SolGemm *a, int64_t own, Sharing *s) {
-  enum { COLUMNS = 36, STEPS = 7, AT_ONCE = 256 };
-  int64_t steps = ops_ceil_div(a->k, 256), fit;
-  int groups = (int)gemm_groups(a), across = 1;
+// How many warps of a block of gemm_few_int4.cuh are side by side; 0: gemm_few.cuh is faster. That is so unless a block's columns of 4-bit weights are
+// more than one of its warps has, and steps of k so few that A's elements are seldom loaded anew. Measured on an H200 on the shapes that the limits
+// come from 0.85 to 1.06 of the other's time, and elsewhere up to 1.36; on others 0.80 to 0.98 with up to 16 rows of A, 0.85 to 1.04 with more.
+static int int4_across(const SolContext *ctx, const SolGemm *a, int64_t own, const Sharing *s) {
+  enum { COLUMNS = 36, STEPS = 7 };
+  int64_t steps = ops_ceil_div(a->k, 256);
+  int across = 1;
   if (bits_of(a) != 4 || !is_roomy(ctx) || s->parts > 1 || own < COLUMNS || steps > STEPS * s->warps)
-    return false;
+    return 0;
   while (steps * across < s->warps) across *= 2;
-  fit = (GEMM_FEW_SHARED(1, 8) - GEMM_FEW_INT4_SHARED(s->warps, s->rows, s->warps / across, 0, groups)) /
-        GEMM_FEW_INT4_COLUMN(s->rows, s->warps / across, groups) / 16 * 16;
-  s->across = across, s->wide = (int)(fit < AT_ONCE ? fit : AT_ONCE);
-  return true;
+  return across;
 }
 
 // k is shared out among as few blocks as leave an SM 12 columns of B. Of a block's warps some are side by side, the others share out k:
@@ -84,15 +82,16 @@ static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
     if (block_clocks(&t, bits, own, steps) <= block_clocks(&s, bits, own, steps)) s.across = t.across;
   }
   while (s.across < s.warps && steps * s.across < 2 * s.parts * s.warps) s.across *= 2;
-  bool int4 = share_out_int4(ctx, a, own, &s);
+  int int4 = int4_across(ctx, a, own, &s);
+  if (int4) s.across = int4;
   int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, s.rows) * a->batch;
   // Many rows: so many blocks that the last turn matters little.
   s.ranges = others * 4 > room ? ops_ceil_div(4 * room, others) : room / others;
   s.ranges = s.ranges > units ? units : s.ranges;
   s.eights = units / s.ranges, s.more = units % s.ranges;
-  if (int4) { // groups of columns of one size
+  if (int4) {
     int64_t most = (s.eights + (s.more > 0)) * (a->activation == SOL_ACTIVATION_SILU_MUL ? 16 : 8);
-    s.wide = (int)ops_ceil_div(ops_ceil_div(most, ops_ceil_div(most, s.wide)), 16) * 16;
+    s.wide = gemm_few_int4_wide(s.warps, s.rows, s.warps / s.across, (int)gemm_groups(a), (int)most);
   }
   return s;
 }

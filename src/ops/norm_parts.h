@@ -40,10 +40,9 @@ bool norm_has_plain_vectors(const NormPlan *a);
 
 // Each plans the launch, or returns false: rows are too short or too long for it, or not such.
 bool norm_plan_short(NormPlan *a);
-bool norm_plan_rows(NormPlan *a); // 16-bit rows of layernorm, several to a block one after another
-bool norm_plan_clustered(
-    NormPlan *a); // in the shared memory of a cluster, of the output's type, with vectors on 16 bytes
-bool norm_plan_spread(NormPlan *a); // any in the shared memory of a cluster
-bool norm_plan_relay(NormPlan *a);  // any that are read twice, the second time out of L2; not in place
+bool norm_plan_rows(NormPlan *a);      // 16-bit rows of layernorm, several to a block one after another
+bool norm_plan_clustered(NormPlan *a); // in the shared memory of a cluster; input and output of one type
+bool norm_plan_spread(NormPlan *a);    // any in the shared memory of a cluster
+bool norm_plan_relay(NormPlan *a);     // any that are read twice, the second time out of L2; not in place
 
 #endif

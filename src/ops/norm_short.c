@@ -8,6 +8,7 @@ enum { NORM_NARROW_BYTES = 1024, NORM_NARROW_PAIR = 1440, NORM_NARROW_LAYER = 20
 // Bytes of all that is held that a lane has of a row at most: what a lane does for a row beside its
 // elements is some hundred instructions, so lanes are few.
 enum { NORM_LANE_BYTES = 256 };
+enum { FEW = 16 }; // elements of a row that one lane has in registers: FEW_MOST in kernels/few.cuh
 
 static int64_t norm_narrow_bytes(const NarrowTensor *t, int64_t n) {
   return t->at ? n * t->size : 0;
@@ -106,8 +107,8 @@ static bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint6
     if (norm_narrow_places(t, vectors, s, how) <= NARROW_SHARED) break;
     if (s->lane_bits == NARROW_NORM) return false;
   }
-  // Rows that one lane has in registers (FEW_MOST in kernels/few.cuh) take so little time that a block has more of them.
-  enum { FEW = 16, FEW_SPAN = 14 << 10 };
+  // Rows that one lane has in registers take so little time that a block has more of them.
+  enum { FEW_SPAN = 14 << 10 };
   uint64_t turn = NARROW_THREADS >> s->lane_bits;
   uint64_t turns = (uint64_t)(n <= FEW ? FEW_SPAN : NARROW_SPAN) / ((uint64_t)width * turn);
   uint64_t least = (8 * (uint64_t)vectors + turn - 1) / turn; // rows that pay for the vectors
@@ -124,7 +125,7 @@ static bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint6
 // Short rows, planned already as others (norm_plan_short), without shared memory: few rows. Whole rows of a few elements in a lane take
 // accesses that lie apart, so they are to be short; others are a few warps of an SM (measured).
 static void plan_direct(NormPlan *a) {
-  enum { FEW = 16, LANES = 32, PARTS = 4 };
+  enum { LANES = 32, PARTS = 4 };
   enum { FEW_BYTES = 14 << 10, THREADS = 256 }; // of an SM
   NormParams *p = a->p;
   uint64_t lanes = p->n <= FEW ? 1 : (uint64_t)PARTS << p->narrow.lane_bits, sms = (uint64_t)a->ctx->sms;
@@ -158,7 +159,6 @@ bool norm_plan_short(NormPlan *a) {
 }
 
 bool norm_plan_few(const SolContext *ctx, NormCall *call, OpsLaunch *l) {
-  enum { FEW = 16 };
   NormPlan a = norm_plan(ctx, call, true);
   bool few = a.p->n <= FEW && norm_plan_short(&a) && a.l.kernel == norm_kernel(&a, NORM_f_direct);
   *l = a.l;
