@@ -107,6 +107,8 @@ SHARE     := $(if $(MAIN_OBJ),$(B)/share/made)
 SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 # Says which file is being made; with V=1 shows the whole command.
 Q = $(if $(filter-out 0,$(V)),,@echo '  $@';)
+# What is linked is written beside its place and moved there: whoever runs or loads it meanwhile never finds half of it.
+LINKED = -o $@.new && mv $@.new $@
 export B CC CXX CLANG CUDA_INC
 export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
@@ -162,8 +164,9 @@ wasm: $(B)/sol.wasm ## build the accountant as freestanding wasm32 (needs clang 
 
 page: $(B)/page.html ## build the page with the accountant and the emulator in it (needs clang and lld)
 
-site: $(SOL) ## build the documentation, the page, the ladders and a gallery of reports as HTML under build/site (needs python3)
-	@$(SUBMAKE) page || echo 'the site has no page: it needs clang with lld'
+# Asked for together with the page, it waits for it: two makes would write the same objects.
+site: $(SOL) $(filter page,$(MAKECMDGOALS)) ## build the documentation, the page, the ladders and a gallery of reports as HTML under build/site (needs python3)
+	@+$(SUBMAKE) page || echo 'the site has no page: it needs clang with lld'
 	@python3 scripts/make-site.py $(B)
 
 pictures: $(SOL) page site $(B)/tests/page_probe ## make the pictures of docs/pictures anew, by the tests (needs chromium)
@@ -211,9 +214,10 @@ STAMP_nvcc    = $(NVCC) $(OPS_FLAGS) $(OLD_$(ARCHS))
 STAMP_nvcc-rungs = $(NVCC) $(RUNG_FLAGS)
 STAMP_nvcc-lines = $(NVCC) $(RUNG_FLAGS) -lineinfo
 
-$(B)/obj/src/ops/%.o: CFLAGS += -O3 -fno-math-errno -fno-trapping-math
+# What some objects are compiled with beside the rest is private: a stamp is the same whichever object asks for it first.
+$(B)/obj/src/ops/%.o: private CFLAGS += -O3 -fno-math-errno -fno-trapping-math
 # The emulator's arithmetic reads no floating-point flags and no errno: saying so lets its loops vectorise.
-$(B)/obj/src/emu/%.o: CFLAGS += -fno-math-errno -fno-trapping-math $(if $(HAS_AVX2),-DOPS_HAS_AVX2)
+$(B)/obj/src/emu/%.o: private CFLAGS += -fno-math-errno -fno-trapping-math $(if $(HAS_AVX2),-DOPS_HAS_AVX2)
 
 $(B)/obj/%.o: %.c $(B)/stamp/flags
 	@mkdir -p $(@D)
@@ -223,57 +227,57 @@ $(B)/obj/src/emu/isa/%_avx2.o: src/emu/isa/%.c $(B)/stamp/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) -DOPS_AVX2 -mavx2 -mfma -mbmi -mbmi2 $(DEPS) -c $< -o $@
 
-$(SHIM_OBJ): EXTRA := -D_GNU_SOURCE -Wno-deprecated-declarations $(CUDA_INC:%=-isystem %)
+$(SHIM_OBJ): private EXTRA := -D_GNU_SOURCE -Wno-deprecated-declarations $(CUDA_INC:%=-isystem %)
 
 # Hidden but for the runtime's names, which carry the version that programs ask for, and the driver's. Its own copy of the library.
 $(B)/shim/libcudart.so.13: $(SHIM_OBJ) $(SHIM_LIB) src/shim/shim_exports.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -Wl,--version-script,src/shim/shim_exports.map -Wl,-Bsymbolic-functions $(CFLAGS) $(LDFLAGS) \
-	  $(SHIM_OBJ) $(SHIM_LIB) $(LIBS) -o $@
+	  $(SHIM_OBJ) $(SHIM_LIB) $(LIBS) $(LINKED)
 
 # The driver is in the same library, so that there is one emulated device: this name only leads there.
 $(B)/shim/libcuda.so.1: $(B)/shim/libcudart.so.13
-	$(Q)$(CC) -shared -xc /dev/null -xnone -Wl,-soname,libcuda.so.1 -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN' $(CFLAGS) $(LDFLAGS) $< -o $@
+	$(Q)$(CC) -shared -xc /dev/null -xnone -Wl,-soname,libcuda.so.1 -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN' $(CFLAGS) $(LDFLAGS) $< $(LINKED)
 
 # The same under CUDA 12's name: what both have alike is a jump into the other.
 SHIM12_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,shim12))
-$(SHIM12_OBJ): EXTRA := -D_GNU_SOURCE $(CUDA_INC:%=-isystem %)
+$(SHIM12_OBJ): private EXTRA := -D_GNU_SOURCE $(CUDA_INC:%=-isystem %)
 $(B)/obj/src/shim12/forward.o: $(B)/shim/libcudart.so.13 $(SHIM12_OBJ) scripts/forward12.sh src/shim12/shim12_forward.S
 	@scripts/forward12.sh $< $(SHIM12_OBJ) > $(@:.o=.S)
 	$(Q)$(CC) -Isrc -c $(@:.o=.S) -o $@
 
 $(B)/shim/libcudart.so.12: $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 src/shim12/shim12_exports.map
 	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.12 -Wl,--version-script,src/shim12/shim12_exports.map -Wl,-z,defs -Wl,-rpath,'$$ORIGIN' \
-	  $(CFLAGS) $(LDFLAGS) $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 -o $@
+	  $(CFLAGS) $(LDFLAGS) $(SHIM12_OBJ) $(B)/obj/src/shim12/forward.o $(B)/shim/libcudart.so.13 $(LINKED)
 
 JITLINK_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(WASM_ONLY),$(call sources,jitlink image base)))
 $(B)/shim/libnvJitLink.so.13: $(JITLINK_OBJ) src/jitlink/jitlink_exports.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-soname,libnvJitLink.so.13 -Wl,--version-script,src/jitlink/jitlink_exports.map $(CFLAGS) $(LDFLAGS) \
-	  $(JITLINK_OBJ) $(LIBS) -o $@
+	  $(JITLINK_OBJ) $(LIBS) $(LINKED)
 
 # The loader keeps it in a namespace of its own, where no sanitizer works: its flags are fixed.
 REDIRECT_SRC := $(call sources,redirect)
 $(B)/shim/libsolredirect.so: $(REDIRECT_SRC) src/redirect/redirect.h
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(FLAGS) -fvisibility=hidden -fPIC -O2 -g -ffile-prefix-map='$(CURDIR)'=. -shared -Wl,-soname,libsolredirect.so -Wl,-z,defs $(REDIRECT_SRC) -o $@
+	$(Q)$(CC) $(FLAGS) -fvisibility=hidden -fPIC -O2 -g -ffile-prefix-map='$(CURDIR)'=. -shared -Wl,-soname,libsolredirect.so -Wl,-z,defs $(REDIRECT_SRC) $(LINKED)
 
 # Libraries that compute on the host, each under the names that programs of CUDA 13 and 12 ask for: of the same
 # functions, with the symbol versions of those names. They reach the emulated device through libcudart.so.13.
 BLAS_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,blas))
-$(BLAS_OBJ): CFLAGS += -O3 -ffp-contract=fast -fcx-limited-range -fno-math-errno
+$(BLAS_OBJ): private CFLAGS += -O3 -ffp-contract=fast -fcx-limited-range -fno-math-errno
 RAND_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(call sources,rand))
-$(RAND_OBJ): EXTRA := $(CUDA_INC:%=-isystem %)
-$(B)/obj/src/rand/rand_mt19937.o: CFLAGS += -O3
+$(RAND_OBJ): private EXTRA := $(CUDA_INC:%=-isystem %)
+$(B)/obj/src/rand/rand_mt19937.o: private CFLAGS += -O3
 FFT_OBJ   := $(patsubst %.c,$(B)/obj/%.o,$(call sources,fft))
 SPARSE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(call sources,sparse))
-$(FFT_OBJ) $(SPARSE_OBJ): CFLAGS += -O3 -fcx-limited-range -fno-math-errno
+$(FFT_OBJ) $(SPARSE_OBJ): private CFLAGS += -O3 -fcx-limited-range -fno-math-errno
 BLAS_PARTS := $(patsubst %,$(B)/obj/src/blas/blas_%.o,elements call)
 define STAND_IN # name, major version, objects, its exports
 $(B)/shim/lib$(1).so.$(2): $(3) $(4) $(B)/shim/libcudart.so.13
 	@mkdir -p $$(@D) && sed 's/@/$(2)/' $(4) > $(B)/stamp/$(1).$(2).map
 	$$(Q)$$(CC) -shared -Wl,-soname,lib$(1).so.$(2) -Wl,--version-script,$(B)/stamp/$(1).$(2).map -Wl,-z,defs -Wl,-rpath,'$$$$ORIGIN' \
-	  $$(CFLAGS) $$(LDFLAGS) $(3) $(B)/shim/libcudart.so.13 -lm -o $$@
+	  $$(CFLAGS) $$(LDFLAGS) $(3) $(B)/shim/libcudart.so.13 -lm $$(LINKED)
 endef
 $(foreach v,13 12,$(eval $(call STAND_IN,cublas,$(v),$(BLAS_OBJ),src/blas/blas_exports.map)))
 $(eval $(call STAND_IN,curand,10,$(RAND_OBJ),src/rand/rand_exports.map))
@@ -285,11 +289,11 @@ $(B)/shim/libcublasLt.so.%: $(B)/shim/libcublas.so.%
 $(INJECT): $(INJECT_OBJ) $(B)/inside.a src/inject/inject_exports.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-soname,libsolprofile.so -Wl,--version-script,src/inject/inject_exports.map -Wl,-z,nodelete $(CFLAGS) \
-	  $(LDFLAGS) $(INJECT_OBJ) $(B)/inside.a $(LIBS) -o $@
+	  $(LDFLAGS) $(INJECT_OBJ) $(B)/inside.a $(LIBS) $(LINKED)
 
 $(B)/fleet/libsolfleet.so: src/fleet/fleet_mpi.c src/fleet/fleet_link.h $(B)/stamp/flags
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(FLAGS) -fvisibility=hidden -fPIC -O2 -g -ffile-prefix-map='$(CURDIR)'=. $(MPI_FLAGS) -shared -Wl,-soname,libsolfleet.so $< $(MPI_LIBS) -o $@
+	$(Q)$(CC) $(FLAGS) -fvisibility=hidden -fPIC -O2 -g -ffile-prefix-map='$(CURDIR)'=. $(MPI_FLAGS) -shared -Wl,-soname,libsolfleet.so $< $(MPI_LIBS) $(LINKED)
 
 no-shim:
 	@echo "  shim: not built; it needs CUDA 13's headers (make setup, or NVCC=/path/to/nvcc)"
@@ -352,11 +356,11 @@ $(WEB_OBJ): $(WEB_TEXTS) scripts/embed-sources.sh
 	@$(CC) -c $(@:.o=.S) -o $@
 
 $(B)/libsol.a: $(LIB_OBJ) $(B)/stamp/objects
-	@rm -f $@
-	$(Q)$(AR) rcs $@ $(LIB_OBJ)
+	@rm -f $@.new
+	$(Q)$(AR) rcs $@.new $(LIB_OBJ) && mv $@.new $@
 
 $(B)/libsol.so.$(VERSION): $(LIB_OBJ) $(B)/stamp/objects packaging/sol_exports.map
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,packaging/sol_exports.map -Wl,-z,defs $(PACK_DEBUG) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) -o $@
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,packaging/sol_exports.map -Wl,-z,defs $(PACK_DEBUG) $(CFLAGS) $(LDFLAGS) $(LIB_OBJ) $(LIBS) $(LINKED)
 
 $(B)/libsol.so: $(B)/libsol.so.$(VERSION)
 	@ln -sf $(<F) $(B)/$(SONAME)
@@ -364,11 +368,11 @@ $(B)/libsol.so: $(B)/libsol.so.$(VERSION)
 
 # All of the tool but main, hidden functions included: what the tests link, to reach inside.
 $(B)/inside.a: $(LIB_OBJ) $(TOOL_OBJ) $(B)/stamp/objects
-	@rm -f $@
-	$(Q)$(AR) rcs $@ $(LIB_OBJ) $(TOOL_OBJ)
+	@rm -f $@.new
+	$(Q)$(AR) rcs $@.new $(LIB_OBJ) $(TOOL_OBJ) && mv $@.new $@
 
 $(B)/sol: $(MAIN_OBJ) $(B)/inside.a
-	$(Q)$(CC) $(PACK_DEBUG) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) -o $@
+	$(Q)$(CC) $(PACK_DEBUG) $(CFLAGS) $(LDFLAGS) $(MAIN_OBJ) $(B)/inside.a $(LIBS) $(LINKED)
 
 # Man pages and completion, printed by the tool from its own option tables, laid out as under PREFIX/share.
 $(B)/share/made: $(B)/sol scripts/share.sh
@@ -450,7 +454,7 @@ $(B)/sol.wasm: $(WASM_OBJ) $(B)/stamp/wasm
 	$(Q)$(CLANG) $(WASM_LINK) $(WASM_OBJ) -o $@
 
 # src/report includes <string.h>: web/libc has what it uses.
-$(PAGE_OBJ): WASM_FLAGS += -isystem web/libc
+$(PAGE_OBJ): private WASM_FLAGS += -isystem web/libc
 -include $(wildcard $(PAGE_OBJ:=.d))
 $(B)/page.wasm: $(PAGE_OBJ) $(WASM_OBJ) $(B)/stamp/wasm
 	$(Q)$(CLANG) $(WASM_LINK) $(PAGE_OBJ) $(WASM_OBJ) -o $@
