@@ -99,10 +99,12 @@ static void take_finding(SolJson finding, const char *rule, Bill *bill) {
 // exact.
 static void check_measured(const char *name, SolJson kernels) {
   FILE *f = fopen("tests/data/h200-rules.csv", "r");
-  char line[512], program[64], which[64], said[256];
+  char line[512], program[64], which[64], said[256], missing[96];
   int found = 0;
   if (!CHECK(f)) return;
+  snprintf(missing, sizeof missing, "# not measured yet: %s\n", name);
   while (fgets(line, sizeof line, f)) {
+    if (strcmp(line, missing) == 0) printf("%s: what an H200 counts is not known yet\n", name), found++;
     double n[4];
     if (sscanf(line, "%63[^,],%63[^,],%*d,%*d,%*d,%*d,%lf,%lf,%lf,%lf", program, which, &n[0], &n[1], &n[2],
                &n[3]) != 6 ||

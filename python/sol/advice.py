@@ -30,6 +30,8 @@ TRITON = {
     "atomics": "Reduce inside the program first (tl.sum), then one tl.atomic_add for a block; or write partial results and reduce "
     "them in a second kernel.",
     "divergence": "Use masks and tl.where in place of branches on loaded values; branches on tl.program_id are free.",
+    "tree": "tl.sum and tl.reduce combine within warps first: use them in place of a loop over a block in shared memory, and fewer "
+    "num_warps leave less to combine across warps.",
     "shared_detour": "A layout is converted and converted back: keep the same BLOCK order between load, reduction and store, and "
     "reduce along the contiguous dimension.",
     "small_grid": "Use a smaller BLOCK, so that there are more programs; or split the reduced dimension among programs (split-K) "

@@ -116,7 +116,7 @@ void rule_bank_conflict(Rules *r) {
 // ---- atomics ----
 
 // One atomic for each address and block remains when blocks combine first. Contention in a sector is between all
-// atomics of the kernel: one finding, at the busiest.
+// atomics of the kernel: one finding, where most of them are.
 static void report_global_atomics(Rules *r) {
   const AuditKernel *k = r->kernel;
   const AuditInst *in = NULL;
@@ -127,7 +127,7 @@ static void report_global_atomics(Rules *r) {
     lanes += (double)other->counts.atomics;
     same += (double)other->pattern.same;
     executions += (double)other->counts.executions;
-    if (!in || other->pattern.hottest > in->pattern.hottest) in = other;
+    if (!in || other->counts.atomics > in->counts.atomics) in = other;
   }
   if (!in || turns <= 0 || same <= 0) return;
   double blocks = k->work.launches * k->work.blocks;
