@@ -32,6 +32,8 @@ TRITON = {
     "divergence": "Use masks and tl.where in place of branches on loaded values; branches on tl.program_id are free.",
     "tree": "tl.sum and tl.reduce combine within warps first: use them in place of a loop over a block in shared memory, and fewer "
     "num_warps leave less to combine across warps.",
+    "slow_math": "Divide block indices by tl.constexpr values where they can be, multiply by reciprocals that are computed once, keep indices in "
+    "32 bits, and keep values in tl.float32: a tl.float64 constant or argument makes a whole expression double.",
     "shared_detour": "A layout is converted and converted back: keep the same BLOCK order between load, reduction and store, and "
     "reduce along the contiguous dimension.",
     "small_grid": "Use a smaller BLOCK, so that there are more programs; or split the reduced dimension among programs (split-K) "

@@ -270,11 +270,15 @@ double audit_gain(const AuditProgram *program, const AuditKernel *kernel, const 
 // What a kernel needs at least, now or after a change.
 typedef struct AuditNeeds {
   double bytes, launches, graph_launches;
-  double times; // as much work: 0 and 1 both mean as much as now
+  double compute; // seconds of arithmetic
+  double times;   // as much work: 0 and 1 both mean as much as now
 } AuditNeeds;
 AuditNeeds audit_needs(const AuditKernel *kernel);
-// The light of the kernel's arithmetic with these bytes and launches, which no change can beat.
-double audit_light(const AuditProgram *program, const AuditKernel *kernel, const AuditNeeds *needs);
+// Seconds that the arithmetic takes at its pipe's peak, but for that of the instructions marked in `without` (NULL: none).
+double audit_compute_light(const AuditProgram *program, const AuditKernel *kernel, const uint8_t *without,
+                           MachinePipe *pipe);
+// The light of these bytes, this arithmetic and these launches, which no change can beat.
+double audit_light(const AuditProgram *program, const AuditNeeds *needs);
 
 // Adds a finding to a kernel; texts are copied into the program's arena. `gain` and `saved` are not recomputed.
 void audit_find(AuditProgram *program, AuditKernel *kernel, const AuditFinding *finding);

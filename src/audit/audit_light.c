@@ -33,24 +33,29 @@ static void add_arithmetic(const AuditInst *in, MachineArithmetic *to) {
   }
 }
 
-double audit_light(const AuditProgram *p, const AuditKernel *k, const AuditNeeds *needs) {
-  double memory = needs->bytes / machine_copy_rate(&p->machine), compute = k->lights.compute,
-         times = needs->times > 1 ? needs->times : 1;
-  return (memory > compute ? memory : compute) * times +
+double audit_light(const AuditProgram *p, const AuditNeeds *needs) {
+  double memory = needs->bytes / machine_copy_rate(&p->machine), times = needs->times > 1 ? needs->times : 1;
+  return (memory > needs->compute ? memory : needs->compute) * times +
          machine_light(&p->machine, 0, needs->launches, needs->graph_launches);
 }
 
 AuditNeeds audit_needs(const AuditKernel *k) {
-  return (AuditNeeds){k->floor_bytes, k->launches, k->graph_launches, 1};
+  return (AuditNeeds){k->floor_bytes, k->launches, k->graph_launches, k->lights.compute, 1};
+}
+
+double audit_compute_light(const AuditProgram *p, const AuditKernel *k, const uint8_t *without,
+                           MachinePipe *pipe) {
+  MachineArithmetic work = {{0}};
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if (!without || !without[i]) add_arithmetic(&k->insts[i], &work);
+  return machine_compute_light(&p->machine, &work, pipe);
 }
 
 void audit_find_light(const AuditProgram *p, AuditKernel *k) {
-  MachineArithmetic work = {{0}};
-  for (uint32_t i = 0; i < k->inst_count; i++) add_arithmetic(&k->insts[i], &work);
-  AuditNeeds needs = audit_needs(k);
   k->lights.memory = k->floor_bytes / machine_copy_rate(&p->machine);
-  k->lights.compute = machine_compute_light(&p->machine, &work, &k->lights.pipe);
+  k->lights.compute = audit_compute_light(p, k, NULL, &k->lights.pipe);
   k->lights.launch = machine_light(&p->machine, 0, k->launches, k->graph_launches);
-  k->light = audit_light(p, k, &needs);
+  AuditNeeds needs = audit_needs(k);
+  k->light = audit_light(p, &needs);
   k->tax = k->light > 0 ? k->time.total / k->light : 0;
 }

@@ -189,7 +189,7 @@ static double seconds_after(const Rules *r, const MachineWork *after, double tim
   needs.times = times;
   needs.bytes = rule_most(needs.bytes - rule_in_l2(r->kernel), 0);
   double seconds = audit_seconds_with(r->program, r->kernel, &work);
-  return seconds > 0 ? rule_most(seconds, audit_light(r->program, r->kernel, &needs)) : 0;
+  return seconds > 0 ? rule_most(seconds, audit_light(r->program, &needs)) : 0;
 }
 
 double rule_report(Rules *r, RuleId rule, const AuditInst *at, const MachineWork *after,

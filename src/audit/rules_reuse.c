@@ -263,7 +263,7 @@ static double fused_light(const AuditProgram *p, const AuditFlow *f, const Audit
   a.bytes = rule_most(a.bytes - (f->only ? f->bytes : 0) - rule_in_l2(from), 0);
   b.bytes = rule_most(b.bytes - f->bytes - rule_in_l2(to), 0);
   b.launches *= 1 - share, b.graph_launches *= 1 - share;
-  return audit_light(p, from, &a) + audit_light(p, to, &b);
+  return audit_light(p, &a) + audit_light(p, &b);
 }
 
 // The second kernel also reads a few bytes that the first wrote, such as a sum over all of its threads: then it cannot

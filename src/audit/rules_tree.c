@@ -57,16 +57,18 @@ static bool is_outside(const AuditInst *in, double warps) {
 }
 
 // Its steps go: what stands between its stores, the barriers beside them, and what else a loop around them repeats.
-static void remove_steps(const Rules *r, const Tree *t, MachineWork *after) {
+static void remove_steps(const Rules *r, const Tree *t, uint8_t *gone, MachineWork *after) {
   const AuditKernel *k = r->kernel;
   double warps = rule_warps(k);
-  for (uint32_t i = t->first; i <= t->last; i++) rule_remove(after, &r->demands[i], 1);
+  for (uint32_t i = t->first; i <= t->last; i++) gone[i] = 1;
   for (int64_t step = -1; step <= 1; step += 2)
     for (int64_t i = (step < 0 ? t->first : t->last) + step; i >= 0 && i < k->inst_count; i += step) {
       const AuditInst *in = &k->insts[i];
       if (is_outside(in, warps)) break;
-      if (in->barrier || (double)in->counts.executions > AGAIN * warps) rule_remove(after, &r->demands[i], 1);
+      if (in->barrier || (double)in->counts.executions > AGAIN * warps) gone[i] = 1;
     }
+  for (uint32_t i = 0; i < k->inst_count; i++)
+    if (gone[i]) rule_remove(after, &r->demands[i], 1);
 }
 
 // In their place each warp combines its lanes, stores one value, and the first warp combines those.
@@ -85,8 +87,12 @@ void rule_tree(Rules *r) {
   Tree t = {0};
   if (!s || rule_threads(s) < FEWEST_THREADS || !find_stores(r, &t) || !is_tree(r, rule_threads(s), &t))
     return;
+  uint8_t *gone = sol_arena_alloc(&r->program->arena, k->inst_count + 1);
   MachineWork after = k->work;
-  remove_steps(r, &t, &after);
+  MachinePipe pipe;
+  if (!gone) return;
+  remove_steps(r, &t, gone, &after);
+  r->needs.compute = audit_compute_light(r->program, k, gone, &pipe);
   add_shuffles(k, &t, &after);
   RuleWords w = {{0}, {0}, {0}};
   sol_format(
