@@ -10,6 +10,11 @@ static AuditInst *add_math(Rig *rig, const char *text, SolEmuClass unit, uint8_t
                     .size = size,
                     .place = rig->launch.inst_count++};
   in->counts = (SolEmuCounts){.executions = times * WARPS, .lanes = times * WARPS * 32};
+  double issues = (double)(size * times * WARPS);
+  bool doubles = unit == SOL_EMU_CLASS_DOUBLE;
+  in->by_machine = true;
+  in->executed =
+      (AuditExecuted){.issues = issues, .fp64 = doubles ? issues : 0, .integer = doubles ? 0 : issues};
   return in;
 }
 
