@@ -34,6 +34,21 @@ TEST(lanes_that_walk_rows_of_their_own_should_share_them) {
   }
 }
 
+// A thread for each row: where the row becomes one value a warp takes it, where each element is stored the indices are swapped.
+TEST(rows_that_become_values_are_shared_by_a_warp) {
+  for (int elements = 0; elements < 2; elements++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+    in->pattern.steps = in->pattern.step_times = WARPS - 1056 * 8, in->pattern.step = 4;
+    if (elements) add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 32, 4096);
+    const AuditFinding *f = find(rig_finish(&rig), "column_walk");
+    if (CHECK(f))
+      CHECK_MSG((strstr(f->fix, "share a row") != NULL) == !elements, "elements %d: %s", elements, f->fix);
+    audit_free(&rig.program);
+  }
+}
+
 TEST(a_transposition_needs_tiles) {
   for (int along = 0; along < 2; along++) {
     Rig rig;

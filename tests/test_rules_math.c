@@ -33,10 +33,12 @@ TEST(quotients_by_what_is_known_at_run_time_only) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     Rig rig;
     rig_start(&rig);
-    add_math(&rig, cases[i].text, SOL_EMU_CLASS_INT, cases[i].size, 20);
+    add_math(&rig, cases[i].text, SOL_EMU_CLASS_INT, cases[i].size, 20)->inlined =
+        i ? "main.cu:7 > k.cu:20" : "k.cu:7";
     const AuditFinding *f = find(rig_finish(&rig), "slow_math");
     CHECK_MSG((f != NULL) == (cases[i].fix != NULL), "%s", cases[i].text);
     if (f && cases[i].fix) CHECK_HAS(f->fix, cases[i].fix);
+    if (f) CHECK((strstr(f->message, "Called at main.cu:7.") != NULL) == (i > 0)); // another file's
     audit_free(&rig.program);
   }
 }

@@ -141,16 +141,31 @@ static bool is_worth_it(const Rules *r, const Gain *g) {
   return g->gain >= RULE_MIN_GAIN && g->worth >= RULE_MIN_SHARE * r->program->time;
 }
 
+// What stands in another file than its caller, such as a header of the compiler's, is found by the caller's line.
+static const char *with_caller(const AuditInst *at, const char *message, char *to, size_t cap) {
+  if (!at || !at->inlined || !at->inlined[0] || !at->file) return message;
+  const char *caller = at->inlined, *file = at->file;
+  size_t name = 0, place = 0;
+  for (const char *c = at->file; *c; c++)
+    if (*c == '/') file = c + 1;
+  while (caller[name] && caller[name] != ':') name++;
+  while (caller[place] && caller[place] != ' ') place++;
+  if (strlen(file) == name && memcmp(file, caller, name) == 0) return message;
+  sol_format(to, cap, "%s Called at %.*s.", message, (int)place, caller);
+  return to;
+}
+
 static void put_finding(Rules *r, RuleId rule, const AuditInst *at, Gain g, const RuleWords *words) {
   if (!is_worth_it(r, &g)) return;
   r->shown[rule] = rule_most(r->shown[rule], g.gain);
   if (at) at = with_line(r->kernel, at);
   const RuleText *text = audit_rule(rule);
   bool toy = r->full > 1;
+  char message[sizeof words->message + 128];
   AuditFinding finding = {.rule = text->id,
                           .file = at ? at->file : NULL,
                           .line = at ? at->line : 0,
-                          .message = words->message,
+                          .message = with_caller(at, words->message, message, sizeof message),
                           .fix = words->fix[0] ? words->fix : text->fix,
                           .evidence = words->evidence,
                           .assumes = text->assumes,

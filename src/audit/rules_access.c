@@ -10,6 +10,7 @@
 #define DENSE        0.75 // share of the touched sectors' bytes that the launch does use
 #define PARTIAL      0.25 // share of the written sectors that stay incomplete
 #define FILL         0.5  // of the bytes of needless sectors: less filling is not the main fault
+#define FEW_RESULTS  0.1  // of the bytes read: as few are written where rows become values
 #define EDGE         0.25 // of the bytes read in rows: fewer by columns are the edge of a tile
 
 // ---- one instruction ----
@@ -414,6 +415,38 @@ static bool has_other_order(const Rules *r, const Group *g) {
   return false;
 }
 
+// Whether most of the group's waste is of lanes that each walk through elements side by side, as one thread for a sparse row does.
+static bool walks_apart(const Rules *r, const Group *g) {
+  double all = 0, walking = 0;
+  for (uint32_t m = 0; m < g->count; m++) {
+    const AuditInst *in = &r->kernel->insts[g->member[m]];
+    const SolEmuPattern *p = &in->pattern;
+    all += wasted(in);
+    bool ahead = p->step > 0 && p->step <= ROW_BYTES &&
+                 p->step % in->width == 0; // further than by one where the loop is unrolled
+    if (ahead && most(p->step_times, p->steps)) walking += wasted(in);
+  }
+  return walking * 2 > all;
+}
+
+// Whether a row becomes one value, and nothing else is read as often: a thread for each row can then be a warp.
+static bool sums_rows(const Rules *r, const Group *g) {
+  double stored = 0, loaded = 0;
+  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
+    const AuditInst *in = &r->kernel->insts[i];
+    if (in->kind == SOL_EMU_KIND_GLOBAL_STORE) stored += (double)in->counts.bytes;
+    if (in->kind != SOL_EMU_KIND_GLOBAL_LOAD) continue;
+    loaded += (double)in->counts.bytes;
+    if (r->access[i] != RULE_column_walk && in->counts.requests * 2 >= g->worst->counts.requests)
+      return false;
+  }
+  return g->worst->kind == SOL_EMU_KIND_GLOBAL_LOAD && stored < FEW_RESULTS * loaded && walks_apart(r, g);
+}
+
+#define SHARE_A_ROW                                                                                               \
+  "Let the lanes of a warp (or of a part of one, where rows are short) share a row: they take adjacent elements " \
+  "and combine at the end with __shfl_down_sync."
+
 static void describe_column(const Rules *r, const Group *g, RuleWords *w) {
   sol_format(
       w->message, sizeof w->message,
@@ -421,7 +454,9 @@ static void describe_column(const Rules *r, const Group *g, RuleWords *w) {
       "would do, though the whole array is used.",
       verb(g), (unsigned long long)stride_of(g->worst), rule_ratio(g->sectors, g->requests),
       rule_ratio(g->ideal, g->requests));
-  if (has_other_order(r, g))
+  if (sums_rows(r, g))
+    sol_format(w->fix, sizeof w->fix, SHARE_A_ROW);
+  else if (has_other_order(r, g))
     sol_format(
         w->fix, sizeof w->fix,
         "Another array is accessed along its rows here, and would be walked down if the indices were swapped: pass tiles of "
@@ -461,20 +496,6 @@ void rule_async_line(Rules *r) {
   report_groups(r, RULE_async_line, describe_async_line);
 }
 
-// Whether most of the group's waste is of lanes that each walk through elements side by side, as one thread for a sparse row does.
-static bool walks_apart(const Rules *r, const Group *g) {
-  double all = 0, walking = 0;
-  for (uint32_t m = 0; m < g->count; m++) {
-    const AuditInst *in = &r->kernel->insts[g->member[m]];
-    const SolEmuPattern *p = &in->pattern;
-    all += wasted(in);
-    bool ahead = p->step > 0 && p->step <= ROW_BYTES &&
-                 p->step % in->width == 0; // further than by one where the loop is unrolled
-    if (ahead && most(p->step_times, p->steps)) walking += wasted(in);
-  }
-  return walking * 2 > all;
-}
-
 static void describe_gather(const Rules *r, const Group *g, RuleWords *w) {
   if (walks_apart(r, g)) {
     sol_format(
@@ -482,10 +503,7 @@ static void describe_gather(const Rules *r, const Group *g, RuleWords *w) {
         "Each lane of this %s walks through elements of its own, one after another: a request touches %.1f sectors "
         "where %.1f would hold its bytes.",
         verb(g), rule_ratio(g->sectors, g->requests), rule_ratio(g->ideal, g->requests));
-    sol_format(
-        w->fix, sizeof w->fix,
-        "Let the lanes of a warp (or of a part of one, where rows are short) share a row: they take adjacent elements "
-        "and combine at the end with __shfl_down_sync.");
+    sol_format(w->fix, sizeof w->fix, SHARE_A_ROW);
     return;
   }
   sol_format(w->message, sizeof w->message,

@@ -3,8 +3,6 @@
 #include "audit/rules.h"
 #include "base/format.h"
 
-#include <string.h>
-
 #define WORTH_CHANGING 3.0  // plain instructions: what takes no more stays as it is
 #define BACK           0.25 // of the conversions to double, those back: with fewer, sums are kept in double
 #define FAST_ROOT      8.0  // plain instructions of a quotient or root in single precision
@@ -44,7 +42,9 @@ static bool is_one_of(const AuditInst *in, const char *opcodes) {
   for (const char *word = opcodes; *word;) {
     size_t length = 0;
     while (word[length] != ' ') length++;
-    if (strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == '\t')) return true;
+    if (strlen(text) > length && memcmp(text, word, length) == 0 &&
+        (text[length] == ' ' || text[length] == '\t'))
+      return true;
     word += length + 1;
   }
   return false;
