@@ -52,16 +52,14 @@ TEST(two_operands_are_one_finding) {
   }
 }
 
-// A sum kept in global memory; kernels whose blocks meet may read the bytes between two stores; a flag is set by whoever finds something.
+// A sum kept in global memory; kernels whose blocks meet may read the bytes between two stores.
 TEST(bytes_that_are_stored_again_and_again) {
-  for (int which = 0; which < 4;
-       which++) { // stored 64 times; once; 64 times and read, with barriers; all to one word
+  for (int which = 0; which < 3; which++) { // stored 64 times; once; 64 times and read, with barriers
     Rig rig;
     rig_start(&rig);
     AuditInst *store = add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 4, 4);
     AuditTouch *t = &rig.touches[0];
     if (which != 1) t->written /= 64, t->written_sectors /= 64, t->bytes /= 64;
-    if (which == 3) t->bytes = 4, t->written = 4, t->written_sectors = 1;
     if (which == 2) {
       AuditInst *load = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
       AuditInst *barrier = add_shared(&rig, SOL_EMU_KIND_OTHER, "bar.sync 0;", 0, 0, 0);

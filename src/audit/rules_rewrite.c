@@ -52,12 +52,6 @@ static void wait_together(const Rules *r, const AuditTouch *t, const AuditInst *
   }
 }
 
-// Fewer words than blocks are no values that threads work on, but flags which many of them set.
-static bool is_shared(const Rules *r, const AuditTouch *t, const AuditInst *store) {
-  const AuditShape *s = rule_main_shape(r->kernel);
-  return s && t->written < rule_blocks(s) * store->width * rule_most(t->launches, 1);
-}
-
 void rule_rewrite(Rules *r) {
   const AuditKernel *k = r->kernel;
   for (uint32_t i = 0; i < k->touch_count; i++) {
@@ -65,7 +59,6 @@ void rule_rewrite(Rules *r) {
     Writes w = sum_writes(k, t);
     if (!w.worst || t->written <= 0 || w.stored < WRITTEN_AGAIN * t->written) continue;
     if (w.loaded > 0 && k->work.barriers > 0) continue; // others may read it between the stores
-    if (is_shared(r, t, w.worst)) continue;
     MachineWork after = k->work;
     move_less(r, t, &w, &after);
     wait_together(r, t, w.worst, &after);
