@@ -12,6 +12,8 @@
   80 // bytes a thread: as many the math library takes for angles; with more, the kernel has its own
 #define MOST_OWN     128 // bytes from lane to lane that can be one thread's elements
 #define SECTOR_WORDS 8.0 // addresses of 4 bytes that share a sector, and so its turns
+#define EXCHANGES    5.0 // between the lanes of a warp, to combine what they have
+#define MOST_LANES   0.9 // of those of an atomic at one address: it is a sum over the warp
 
 // ---- bank_conflict ----
 
@@ -153,30 +155,51 @@ static void report_global_atomics(Rules *r) {
   rule_report(r, RULE_atomics, in, &after, &w);
 }
 
-static void report_shared_atomic(Rules *r, const AuditInst *in) {
-  MachineWork after = r->kernel->work;
-  double extra = (double)in->counts.wavefronts - (double)in->counts.wavefronts_ideal;
-  if (extra <= 0) return;
-  after.shared_wavefronts -= extra;
+// Those of one type are one finding. A float's is a loop that serves one lane of an address a turn, waits and all (work.c): of lanes
+// that are combined first, one is left, and shuffles in place of the others.
+static void report_shared_atomics(Rules *r, bool real) {
+  const AuditKernel *k = r->kernel;
+  const AuditInst *worst = NULL;
+  MachineWork after = k->work;
+  double extra = 0, passes = 0, requests = 0, same = 0, lanes = 0;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i];
+    double times = (double)in->counts.shared_requests, turns = (double)in->pattern.same,
+           over = (double)in->counts.wavefronts - (double)in->counts.wavefronts_ideal;
+    if (in->kind != SOL_EMU_KIND_SHARED_ATOMIC || in->real != real || over <= 0) continue;
+    if (real && turns > times) {
+      rule_remove(&after, &r->demands[i], 1 - times / turns);
+      double exchanges = EXCHANGES * times * in->width / 4;
+      after.shared_wavefronts += exchanges, after.issues += 2 * exchanges;
+      after.shared_waits += EXCHANGES * times;
+    } else
+      after.shared_wavefronts -= over;
+    extra += over, passes += (double)in->counts.wavefronts, requests += times;
+    same += turns, lanes += (double)in->counts.lanes;
+    if (!worst || in->counts.wavefronts > worst->counts.wavefronts) worst = in;
+  }
+  if (!worst) return;
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
              "Atomics in shared memory are serialised: a request takes %.1f wavefronts.",
-             rule_ratio((double)in->counts.wavefronts, (double)in->counts.shared_requests));
+             rule_ratio(passes, requests));
   sol_format(w.evidence, sizeof w.evidence, "%.1f lanes at one address, %.0f wavefronts too many",
-             rule_ratio((double)in->pattern.same, (double)in->counts.executions), extra);
+             rule_ratio(same, requests), extra);
+  bool one_word = same > MOST_LANES * lanes;
   sol_format(
       w.fix, sizeof w.fix,
-      "Give each warp a copy of its own and add them up at the end, or combine lanes that hit the same "
-      "address first (__match_any_sync, __reduce_add_sync).");
-  rule_report(r, RULE_atomics, in, &after, &w);
+      one_word
+          ? "The lanes of a warp have one address: add them up first (%s), and let one lane do the atomic."
+          : "Give each warp a copy of its own and add them up at the end, or combine lanes that hit the same "
+            "address first (__match_any_sync, then %s).",
+      real ? "__shfl_down_sync" : "__reduce_add_sync");
+  rule_report(r, RULE_atomics, worst, &after, &w);
 }
 
 void rule_atomics(Rules *r) {
   report_global_atomics(r);
-  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
-    const AuditInst *in = &r->kernel->insts[i];
-    if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) report_shared_atomic(r, in);
-  }
+  report_shared_atomics(r, false);
+  report_shared_atomics(r, true);
 }
 
 // ---- divergence ----
