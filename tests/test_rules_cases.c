@@ -567,4 +567,40 @@ TEST(asynchronous_copies_off_a_line) {
   }
 }
 
+// A sparse row a thread, whose loop was unrolled: what remains of it still steps by one element.
+TEST(a_loop_over_short_rows_is_no_structure_though_it_was_unrolled) {
+  for (int rest = 0; rest < 2; rest++) {
+    Rig rig;
+    rig_start(&rig);
+    for (int i = 0; i < 3; i++) {
+      AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 56);
+      in->width = in->pattern.width = 8, in->base = i < 2 ? 1 : 2, in->offset = i < 2 ? 8 * i : 0;
+      in->pattern.allocation = BUFFER;
+      if (i == 2 && rest) in->pattern.steps = in->pattern.step_times = WARPS, in->pattern.step = 8;
+    }
+    rig.launch.touch_count = 1;
+    const AuditKernel *k = rig_finish(&rig);
+    CHECK_MSG((find(k, "aos") != NULL) == !rest, "rest %d", rest);
+    CHECK(!rest || find(k, "uncoalesced"));
+    audit_free(&rig.program);
+  }
+}
+
+// Lists of 256 numbers, a lane each, that are filled in part.
+TEST(lanes_that_fill_lists_of_their_own_use_what_is_between) {
+  for (int walks = 0; walks < 2; walks++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 32, 1024);
+    rig.touches[0].written /= 8;
+    if (walks) in->pattern.steps = in->pattern.step_times = WARPS, in->pattern.step = 4;
+    const AuditFinding *f = find(rig_finish(&rig), "uncoalesced");
+    if (CHECK(f)) {
+      CHECK_MSG((strstr(f->fix, "share a row") != NULL) == walks, "%s", f->fix);
+      CHECK_MSG((strstr(f->fix, "never uses") != NULL) == !walks, "%s", f->fix);
+    }
+    audit_free(&rig.program);
+  }
+}
+
 CHECK_MAIN

@@ -154,28 +154,36 @@ TEST(a_branch_that_nobody_takes_has_no_idle_lanes) {
   audit_free(&rig.program);
 }
 
-TEST(divergence_is_told_at_the_branch_that_diverges) {
-  Rig rig;
-  rig_start(&rig);
+// So many lanes do the arithmetic of a loop.
+static const AuditFinding *divergence_of(Rig *rig, uint64_t lanes) {
+  rig_start(rig);
   for (int i = 0; i < 3;
        i++) { // a guard that nearly never diverges, arithmetic, and the loop's branch behind it
-    AuditInst *in = add_shared(&rig, SOL_EMU_KIND_OTHER, "@%p1 bra L;", 0, 0, 0);
+    AuditInst *in = add_shared(rig, SOL_EMU_KIND_OTHER, "@%p1 bra L;", 0, 0, 0);
     in->line = 10 + (uint32_t)i;
     in->branch = i != 1;
     uint64_t n = i ? (uint64_t)WARPS * 1024 : WARPS;
     in->unit = i == 1 ? SOL_EMU_CLASS_FLOAT : SOL_EMU_CLASS_CONTROL;
     in->counts = (SolEmuCounts){.executions = n,
-                                .lanes = n * (i ? 8 : 32),
+                                .lanes = n * (i ? lanes : 32),
                                 .divergent = i == 1 ? 0
                                              : i    ? n / 2
                                                     : 1};
   }
-  const AuditFinding *f = find(rig_finish(&rig), "divergence");
-  if (CHECK(f)) {
-    CHECK_INT(f->line, 12);
-    CHECK_HAS(f->message, "50% of the branches");
+  return find(rig_finish(rig), "divergence");
+}
+
+TEST(divergence_is_told_at_the_branch_that_diverges) {
+  for (uint64_t lanes = 1; lanes <= 8; lanes += 7) {
+    Rig rig;
+    const AuditFinding *f = divergence_of(&rig, lanes);
+    if (CHECK(f)) {
+      CHECK_INT(f->line, 12);
+      CHECK_HAS(f->message, "50% of the branches");
+      CHECK_MSG((strstr(f->fix, "One lane of a warp does this") != NULL) == (lanes == 1), "%s", f->fix);
+    }
+    audit_free(&rig.program);
   }
-  audit_free(&rig.program);
 }
 
 TEST(conflicts_of_one_layout_are_one_finding) {

@@ -46,6 +46,17 @@ static bool walks_inside(const AuditInst *in) {
   return most(p->step_times, p->steps) && step > 0 && step < stride_of(in);
 }
 
+// Of a line that has such a loop: its other accesses are turns of it that the compiler unrolled, not fields.
+static bool is_of_loop(const AuditKernel *k, const AuditInst *in) {
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *other = &k->insts[i];
+    if (other->kind == in->kind && other->pattern.allocation == in->pattern.allocation &&
+        rule_same_line(in, other) && walks_inside(other))
+      return true;
+  }
+  return walks_inside(in);
+}
+
 // Other accesses of the same thread to the same record: how many, and whether they are one line's loop over
 // like elements, unrolled, rather than fields.
 typedef struct Record {
@@ -89,7 +100,7 @@ static RuleId by_stride(const AuditKernel *k, const AuditInst *in) {
   uint64_t stride = stride_of(in);
   if (stride == 0) return RULE_NONE;                                    // rows of lanes that share an address
   if (in->pattern.rows && stride <= in->width) return RULE_uncoalesced; // rows too short to fill sectors
-  if (stride <= RECORD_BYTES && !walks_inside(in)) {
+  if (stride <= RECORD_BYTES && !is_of_loop(k, in)) {
     Record record = record_of(k, in);
     bool unrolled = record.one_line && record.alike && record.accesses >= 4 && record.bytes == stride;
     if (record.accesses >= 2 && !unrolled) return RULE_aos;
@@ -352,7 +363,12 @@ static void describe_uncoalesced(const Rules *r, const Group *g, RuleWords *w) {
         w->message, sizeof w->message,
         "Adjacent lanes of this %s are %llu bytes apart: a request touches %.1f sectors where %.1f would do.",
         verb(g), (unsigned long long)stride, sectors, ideal);
-  if (!is_dense(r->kernel, g->worst))
+  if (walks_inside(g->worst) && stride >= ROW_BYTES)
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Each lane walks through a row of its own: let the lanes of a warp share a row, or keep element i of row r at "
+        "[i * rows + r].");
+  else if (!is_dense(r->kernel, g->worst))
     sol_format(w->fix, sizeof w->fix,
                "This kernel never uses the bytes between: store the ones it uses contiguously in an array of "
                "their own (a field of a structure, every n-th element).");

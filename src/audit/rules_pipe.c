@@ -12,6 +12,7 @@
   80 // bytes a thread: as many the math library takes for angles; with more, the kernel has its own
 #define MOST_OWN     128 // bytes from lane to lane that can be one thread's elements
 #define SECTOR_WORDS 8.0 // addresses of 4 bytes that share a sector, and so its turns
+#define LONE_LANE    1.5 // lanes that are active, at most, where one lane does what others wait for
 #define EXCHANGES    5.0 // between the lanes of a warp, to combine what they have
 #define MOST_LANES   0.9 // of those of an atomic at one address: it is a sum over the warp
 
@@ -257,6 +258,12 @@ void rule_divergence(Rules *r) {
   sol_format(w.evidence, sizeof w.evidence, "%.1f of %.0f lanes active on average, %llu divergent branches",
              rule_ratio((double)k->total.lanes, (double)k->total.executions), full,
              (unsigned long long)k->total.divergent);
+  const SolEmuCounts *c = &k->insts[worst].counts;
+  if ((double)c->lanes < LONE_LANE * (double)c->executions)
+    sol_format(
+        w.fix, sizeof w.fix,
+        "One lane of a warp does this while the others wait. Let lanes share it, or keep one value a lane until there "
+        "is a warp of them (32 rows, then all lanes at once); or make it shorter.");
   rule_report(r, RULE_divergence, branch, &after, &w);
 }
 

@@ -52,6 +52,11 @@ static void wait_together(const Rules *r, const AuditTouch *t, const AuditInst *
   }
 }
 
+// A store whose turns go to one place after another: no register holds them all.
+static bool passes_over(const AuditInst *in) {
+  return in->pattern.step && in->pattern.step_times * 2 > in->pattern.steps;
+}
+
 void rule_rewrite(Rules *r) {
   const AuditKernel *k = r->kernel;
   for (uint32_t i = 0; i < k->touch_count; i++) {
@@ -70,6 +75,11 @@ void rule_rewrite(Rules *r) {
         rule_bytes(t->written).text);
     sol_format(words.evidence, sizeof words.evidence, "%s stored, %s distinct; %s of them read again",
                rule_bytes(w.stored).text, rule_bytes(t->written).text, rule_bytes(w.loaded).text);
+    if (passes_over(w.worst))
+      sol_format(
+          words.fix, sizeof words.fix,
+          "Each pass goes over all of them: hold them in shared memory (or in a local array that loops with constant "
+          "bounds keep in registers) and store them once, after the last pass.");
     rule_report(r, RULE_rewrite, w.worst, &after, &words);
   }
 }
