@@ -231,6 +231,7 @@ for seconds in 1 4 16 64 256 1024; do
 done
 if [ $rc = 4 ]; then ok; else bad "--seconds: exit code $rc, not 4"; fi
 says out 'ended +time limit' '^add$'
+if grep -q 'may tell' "$scratch/out"; then bad 'what the time limit ended is said to have failed of itself'; else ok; fi
 # Whoever stops sol itself gets the bill so far, and neither program nor folder stays behind.
 # The second kernel may not have begun on a slow machine: then it gets longer.
 mkdir -p "$scratch/tmp"

@@ -10,7 +10,7 @@ check() { # NAME: the Python program on standard input says nothing wrong
 }
 check "the list names each run once, of a known collection" <<'PY'
 import csv, corpus
-rows = list(csv.DictReader(open(corpus.LIST)))
+rows = list(csv.DictReader(open(corpus.list_of())))
 keys = [corpus.key(r) for r in rows]
 assert len(rows) >= 80 and len(set(keys)) == len(keys), [k for k in keys if keys.count(k) > 1]
 assert {r["collection"] for r in rows} == set(corpus.COMMITS)
@@ -18,9 +18,9 @@ assert not [r for r in rows if r["folder"].startswith("/") or " /" in r["flags"]
 PY
 check "the further programs are in neither half, and each measured one is in their list" <<'PY'
 import csv, corpus, fidelity
-rows, first = ([*csv.DictReader(open(path))] for path in (corpus.MORE_LIST, corpus.LIST))
+rows, first = ([*csv.DictReader(open(path))] for path in map(corpus.list_of, ("more", "")))
 assert len(rows) >= 25 and not {corpus.title(r) for r in rows} & {corpus.title(r) for r in first}
-table = fidelity.measured(corpus.MORE_TABLE)
+table = fidelity.measured("more")
 assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows}
 one = next(iter(table.values()))[0]
 bill = {"kernels": [{"symbol": one["kernel"], "bound": "dram", "shapes": [{"grid": one["grid"], "block": one["block"], "launches": 1, "time_us": 2 * float(one["time_us"])}]}]}
@@ -29,7 +29,7 @@ assert not result["scored"] and abs(result["time"] - 1) < 1e-9 and "counts" not 
 PY
 check "the kernels of bench/kinds are split by the hash, and each program of their list was measured" <<'PY'
 import csv, corpus, fidelity
-rows, table = [*csv.DictReader(open(corpus.KINDS_LIST))], fidelity.measured(corpus.KINDS_TABLE)
+rows, table = [*csv.DictReader(open(corpus.list_of("kinds")))], fidelity.measured("kinds")
 assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows} and not [r for r in rows if not corpus.sources(".", r)[0].endswith(".cu")]
 found = [corpus.scored(r["program"], r["kernel"]) for rows in table.values() for r in rows]
 assert len(found) >= 90 and 30 <= sum(found) <= len(found) - 30, (len(found), sum(found))

@@ -363,11 +363,12 @@ static void describe_uncoalesced(const Rules *r, const Group *g, RuleWords *w) {
         w->message, sizeof w->message,
         "Adjacent lanes of this %s are %llu bytes apart: a request touches %.1f sectors where %.1f would do.",
         verb(g), (unsigned long long)stride, sectors, ideal);
-  if (walks_inside(g->worst) && stride >= ROW_BYTES)
+  bool varies = g->worst->pattern.stride_times < g->worst->pattern.strided; // rows of several lengths
+  if (is_of_loop(r->kernel, g->worst) && (stride >= ROW_BYTES || varies))
     sol_format(
         w->fix, sizeof w->fix,
-        "Each lane walks through a row of its own: let the lanes of a warp share a row, or keep element i of row r at "
-        "[i * rows + r].");
+        "Each lane walks through a row of its own: let the lanes of a warp, or as many as a row has elements, share a row, or "
+        "keep element i of row r at [i * rows + r].");
   else if (!is_dense(r->kernel, g->worst))
     sol_format(w->fix, sizeof w->fix,
                "This kernel never uses the bytes between: store the ones it uses contiguously in an array of "
