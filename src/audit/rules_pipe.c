@@ -118,6 +118,17 @@ void rule_bank_conflict(Rules *r) {
 
 // ---- atomics ----
 
+// Swaps that are tried until they succeed become as few. Where they take a lock, what it guards cannot be combined.
+static void combine_swaps(double left, MachineWork *w) {
+  if (w->swaps <= 0 || w->held_clocks > 0) return;
+  double part = rule_least(left / w->swaps, 1);
+  w->swaps *= part, w->swap_lanes *= part, w->swap_sectors *= part, w->swap_active *= part,
+      w->swap_queue *= part;
+  if (w->swap_guarded <= left) return;
+  w->swap_guard_clocks *= left / w->swap_guarded;
+  w->swap_guarded = left;
+}
+
 // One atomic for each address and block remains when blocks combine first. Contention in a sector is between all
 // atomics of the kernel: one finding, at the busiest.
 static void report_global_atomics(Rules *r) {
@@ -143,6 +154,7 @@ static void report_global_atomics(Rules *r) {
   after.atomic_end_clocks *= left / turns;
   after.l2_requests -= after.l2_atomics * (1 - left / turns);
   after.l2_atomics *= left / turns;
+  combine_swaps(left, &after);
   RuleWords w = {{0}, {0}, {0}};
   double sharing = rule_ratio(same, executions);
   size_t n =
