@@ -15,6 +15,19 @@ TEST(padding_is_named_in_elements) {
   audit_free(&rig.program);
 }
 
+// Rows of 17 elements already, walked from corner to corner.
+TEST(a_diagonal_needs_a_column_more_than_its_rows_have) {
+  Rig rig;
+  rig_start(&rig);
+  add_shared(&rig, SOL_EMU_KIND_SHARED_LOAD, "ld.shared.u32 %r2, [%r1];", 16, -64, 4);
+  const AuditFinding *f = find(rig_finish(&rig), "bank_conflict");
+  if (CHECK(f)) {
+    CHECK_HAS(f->fix, "so that they are 68 bytes apart");
+    CHECK(!strstr(f->fix, "[17]"));
+  }
+  audit_free(&rig.program);
+}
+
 TEST(rows_that_conflict_in_banks_are_not_a_stride) {
   // 16 lanes of one row and 16 of the next, 4 bytes apart: padding each row by an element would not do.
   Rig rig;

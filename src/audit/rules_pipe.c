@@ -69,6 +69,14 @@ static void name_padding(const AuditKernel *k, const AuditInst *in, RuleWords *w
         (unsigned long long)stride, (unsigned long long)stride);
     return;
   }
+  if (p->stride < 0) { // rows are an element longer than that
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Lanes are %llu bytes apart, backwards, as along a diagonal: pad rows by one more column (%u bytes), so that they "
+        "are %llu bytes apart.",
+        (unsigned long long)stride, pad, (unsigned long long)(stride + pad));
+    return;
+  }
   sol_format(w->fix, sizeof w->fix,
              "Lanes are %llu bytes apart. Pad rows by %u bytes, to %llu (one more column: [%llu] instead of "
              "[%llu] elements of %u bytes), or swizzle: store column c of row r at c ^ (r %% %u).",
