@@ -145,6 +145,7 @@ moved fresh 8,9 && moved after_write 1, && moved after_read 2,
 json "$(of fresh)['kernel_us'] > 100 > $(of again)['kernel_us']"
 run 0 "$bin/pages" --device h200
 says out 'managed pages moved here by faults'
+if tr -s '\n ' ' ' <"$scratch/out" | grep -q 'What lowers it: moving managed pages'; then ok; else bad 'no remedy for managed pages'; fi
 
 run 2 "$bin/column" --device v100
 says err 'does not compile programs for'
