@@ -587,6 +587,21 @@ TEST(a_loop_over_short_rows_is_no_structure_though_it_was_unrolled) {
   }
 }
 
+// Bytes stored down the columns of an array, two thirds of which are left out.
+TEST(a_walk_down_columns_that_leaves_some_out_is_one) {
+  for (int all = 0; all < 2; all++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 32, 4096);
+    in->width = in->pattern.width = 1, in->counts.bytes /= 4, in->counts.sectors_ideal /= 4;
+    rig.touches[0].written = rig.touches[0].written_sectors * (all ? 11 : 1);
+    const AuditKernel *k = rig_finish(&rig);
+    CHECK_MSG((find(k, "column_walk") != NULL) == all, "all %d", all);
+    CHECK_MSG((find(k, "uncoalesced") != NULL) == !all, "all %d", all);
+    audit_free(&rig.program);
+  }
+}
+
 // Lists of 256 numbers, a lane each, that are filled in part.
 TEST(lanes_that_fill_lists_of_their_own_use_what_is_between) {
   for (int walks = 0; walks < 2; walks++) {

@@ -8,6 +8,7 @@
 #define ROW_BYTES    128  // lanes at least so far apart stand in different rows; closer, in one row's pieces
 #define RECORD_BYTES 256  // the largest structure that is looked for
 #define DENSE        0.75 // share of the touched sectors' bytes that the launch does use
+#define SEVERAL      4.0  // elements of a sector: what lies between those of two lanes is used by others
 #define PARTIAL      0.25 // share of the written sectors that stay incomplete
 #define FILL         0.5  // of the bytes of needless sectors: less filling is not the main fault
 #define EDGE         0.25 // of the bytes read in rows: fewer by columns are the edge of a tile
@@ -23,11 +24,13 @@ static bool most(uint64_t part, uint64_t whole) {
   return part * 2 > whole;
 }
 
-// Whether most bytes of the sectors touched in this instruction's buffer are used somewhere in the launch.
+// Whether most bytes of the sectors touched in this instruction's buffer are used somewhere in the launch, or several elements of each,
+// where some lanes leave theirs out.
 static bool is_dense(const AuditKernel *k, const AuditInst *in) {
   AuditTouch t = rule_touch_or_all(k, in);
-  if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD) return t.read >= DENSE * 32 * t.read_sectors;
-  return t.written >= DENSE * 32 * t.written_sectors;
+  double least = rule_least(DENSE * 32, SEVERAL * in->width);
+  if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD) return t.read >= least * t.read_sectors;
+  return t.written >= least * t.written_sectors;
 }
 
 static bool leaves_partial(const AuditKernel *k, const AuditInst *in) {
