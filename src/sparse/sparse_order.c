@@ -95,13 +95,15 @@ API int cusparseXcsrsort(const SparseHandle *h, int rows, int columns, int count
 typedef struct Turn {
   const Order *order;
   SparseView *from, *to;
+  int64_t visits;
 } Turn;
 
 static bool count_column(void *ctx, int64_t row, int64_t column, int64_t at) {
-  const SparseIndices *starts = &((Turn *)ctx)->to->starts;
+  Turn *t = ctx;
+  const SparseIndices *starts = &t->to->starts;
   (void)row, (void)at;
   sparse_set_index(starts, column + 1, sparse_index(starts, column + 1) + 1);
-  return true;
+  return ++t->visits <= t->order->to.count; // rows that overlap have more
 }
 
 // Starts are where the next element of a column goes, and so end where the next column starts.
@@ -121,7 +123,7 @@ static bool turn(void *arguments, ShimLibraryCost *cost) {
   bool (*const find)(const char *, const SparseMatrix *, SparseView *) =
       o->with_values ? sparse_view : sparse_places;
   if (!find(o->name, &o->from, &from) || !find(o->name, &o->to, &to)) return false;
-  Turn t = {o, &from, &to};
+  Turn t = {o, &from, &to, 0};
   int64_t columns = o->to.columns;
   for (int64_t j = 0; j <= columns; j++) sparse_set_index(&to.starts, j, 0);
   if (!sparse_visit(&o->from, &from, count_column, &t)) return false;

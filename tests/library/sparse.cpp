@@ -330,6 +330,13 @@ static void orders(cusparseHandle_t h, const Matrix &m) {
   for (int i = 0; i < count; i++) same = same && rows[(size_t)i] == m.column_rows[(size_t)i] - 1;
   expect(same, "Csr2cscEx2");
 
+  std::vector<int> overlap(ROWS + 1, 0);
+  for (int i = 1; i <= ROWS; i += 2) overlap[(size_t)i] = count; // half of the rows have everything
+  cudaMemcpy(starts, overlap.data(), sizeof(int) * overlap.size(), cudaMemcpyHostToDevice);
+  expect(cusparseCsr2cscEx2(h, ROWS, COLUMNS, count, values, starts, columns, by_column, column_starts, column_rows, CUDA_R_64F,
+                            CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, nullptr) == CUSPARSE_STATUS_EXECUTION_FAILED,
+         "rows that overlap");
+
   // Stored by rows, it is a matrix of COLUMNS rows stored by columns.
   OK(cusparseDnnz(h, CUSPARSE_DIRECTION_ROW, COLUMNS, ROWS, kind, dense, COLUMNS, counts, &total));
   cudaMemcpy(each.data(), counts, sizeof(int) * each.size(), cudaMemcpyDeviceToHost);
