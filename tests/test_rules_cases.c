@@ -541,9 +541,11 @@ TEST(a_grid_that_leaves_sms_idle_needs_loads_in_flight) {
   AuditInst *in = add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
   in->pattern.step = 4096, in->pattern.steps = in->pattern.step_times = WARPS;
   rig.launch.grid[0] = 8, rig.launch.blocks = 8;
+  rig.launch.flight.loads = WARPS / 8.0; // most waits are for something else
   const AuditKernel *k = rig_finish(&rig);
   CHECK(!find(k, "narrow"));
-  CHECK(find(k, "in_flight"));
+  const AuditFinding *f = find(k, "in_flight");
+  if (CHECK(f)) CHECK(!strstr(f->fix, "Issue 0") && !strstr(f->fix, "Issue 1 "));
   audit_free(&rig.program);
 }
 
