@@ -13,17 +13,13 @@ import shlex
 
 from profile_compare import ROOT, run
 
-LIST = os.path.join(ROOT, "bench", "corpus.csv")
-TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus.csv")
-# Further programs, of which times alone were measured: all their kernels are to learn from.
-MORE_LIST = os.path.join(ROOT, "bench", "corpus_more.csv")
-MORE_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-more.csv")
-# Kernels of this repository, one mechanism each (bench/kinds): split by the same hash. Their sources are here: SRC is the repository.
-KINDS_LIST = os.path.join(ROOT, "bench", "corpus_kinds.csv")
-KINDS_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-kinds.csv")
-# Programs of which nothing was measured before 2026-11-18, times alone; split by the same hash.
-FRESH_LIST = os.path.join(ROOT, "bench", "corpus_fresh.csv")
-FRESH_TABLE = os.path.join(ROOT, "tests", "data", "h200-corpus-fresh.csv")
+LISTS = {  # of programs: bench/corpus_NAME.csv, what was measured of them in tests/data/h200-corpus-NAME.csv, and what they are
+    "": "public programs, measured with counters",
+    "more": "further programs, times alone; all their kernels are to learn from",
+    "kinds": "kernels of this repository, one mechanism each (bench/kinds): SRC is the repository; split by the same hash",
+    "fresh": "programs of which nothing was measured before 2026-11-18, times alone; split by the same hash",
+    "next": "programs of which nothing was measured before 2026-11-20, to be measured next, times alone; split by the same hash",
+}
 COMMITS = {  # what was measured
     "Altis": ("utcs-scea/altis", "042e2926d1fe9a5ea5b3e2d659b75bf925b152cc"),
     "HeCBench": ("zjin-lcf/HeCBench", "f27000a5188f8ac79bd43fc95a1b3f890c18823d"),
@@ -36,9 +32,17 @@ FLAGS = ["-O3", "-arch=sm_90", "-lineinfo", "-w"]
 OLD = ["-include", os.path.join(ROOT, "bench", "corpus_compat.h")]
 
 
+def list_of(name=""):
+    return os.path.join(ROOT, "bench", "_".join(filter(None, ("corpus", name))) + ".csv")
+
+
+def table_of(name=""):
+    return os.path.join(ROOT, "tests", "data", "-".join(filter(None, ("h200-corpus", name))) + ".csv")
+
+
 def programs(source, only=None, table=None):
-    """The rows of the list whose folder is there. only: programs' names, or collections'; table: the list's other name."""
-    with open(table or LIST, encoding="utf-8") as f:
+    """The rows of the list whose folder is there. only: programs' names, or collections'; table: another list."""
+    with open(table or list_of(), encoding="utf-8") as f:
         rows = list(csv.DictReader(f))
     return [r for r in rows if os.path.isdir(place(source, r)) and (not only or r["program"] in only or r["collection"] in only)]
 

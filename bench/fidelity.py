@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What the emulator predicts for the corpus against what an H200 measured (tests/data/h200-corpus.csv).
-usage: fidelity.py SRC [--learn] [--more | --kinds | --fresh] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
-               [--records DIR]
+usage: fidelity.py SRC [--learn] [--more | --kinds | --fresh | --next] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
+               [--records DIR] [--predict OUT.json | --predicted FILE.json]
 SRC has the programs' sources, or some of them (bench/corpus.py says how): they are compiled and run through `sol audit`. What each
 gave is kept under DIR (build/fidelity) by the build of sol that gave it, so that a run that was cut off goes on from there.
 A hash of their names decides which kernels the model may be made from (two thirds; --learn lists them, worst first) and which are only
-scored: nothing here shows those kernel by kernel. --more: the further programs of bench/corpus_more.csv, all of whose kernels may be
-looked at. --kinds: this repository's own kernels, one mechanism each (bench/kinds); SRC is the repository, and they are split alike. --fresh: the
-programs of bench/corpus_fresh.csv, measured last, split alike. --records: the launches of each program are recorded in DIR once, and priced from there by
+scored: nothing here shows those kernel by kernel. --more and its like: the programs of bench/corpus_NAME.csv (LISTS of bench/corpus.py says
+which those are). --predict: what is predicted of a list goes to OUT.json, nothing is compared, and nothing need have been measured; --predicted
+holds what such a file says to the table, so that predictions can be made before the measurement. --records: the launches of each program are recorded in DIR once, and priced from there by
 build/bench/bench_price: a change of the time model alone needs no program to run again. DRAM bytes and counts are then left out.
 A kernel that the emulator stops, such as one that writes past an allocation, is left out.
 Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
@@ -24,17 +24,20 @@ import statistics
 import sys
 
 import corpus
-from profile_compare import ROOT, run, toolkit
+from profile_compare import ROOT, now, run, save, toolkit
 
 MB = 1e6
 NOISE = 0.003  # the pipe's counter of wavefronts differs by so much from run to run
 KEPT = ("symbol", "launches", "end", "bound", "shapes", "global_load", "global_store", "shared_load", "shared_store", "dram_read_bytes", "dram_write_bytes")
 
 
-def measured(table=corpus.TABLE):
+def measured(name=""):
     """{(collection, program, arguments): rows of the table}"""
     found = {}
-    with open(table, encoding="utf-8") as f:
+    if not os.path.exists(corpus.table_of(name)):
+        sys.exit(f"nothing of bench/corpus_{name}.csv was measured yet: bench/corpus_gpu.py OUT.json SRC --list bench/corpus_{name}.csv --times does "
+                 f"so on a GPU, and bench/corpus_table.py --all OUT.json makes tests/data/h200-corpus-{name}.csv of it")
+    with open(corpus.table_of(name), encoding="utf-8") as f:
         for row in csv.DictReader(line for line in f if not line.startswith("#")):
             found.setdefault((row["collection"], row["program"], row["arguments"]), []).append(row)
     return found
@@ -119,6 +122,32 @@ class Records:
             return f"exit code {code}: {err.strip()[-200:]}"
         os.replace(path + ".part", path)
         return ""
+
+
+class Predicted:
+    """The same from a file that predict() wrote."""
+
+    cold = False
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as f:
+            self.runs = json.load(f)["runs"]
+
+    def audit(self, _, row, __):
+        return self.runs.get(corpus.key(row), {"failed": "not predicted"})
+
+
+def predict(sol, source, rows, tool, path):
+    """A file of what the bills of these programs say: of each launch shape the time, and what bounds its kernel."""
+    runs = {corpus.key(row): sol.audit(source, row, []) for row in rows}
+    for bill in runs.values():
+        for kernel in bill.get("kernels", []):
+            times = [{"time_us": round(shape_time(s) * s["launches"], 3), **{k: s[k] for k in ("grid", "block", "launches")}} for s in kernel["shapes"]]
+            for what in set(kernel) - {"symbol", "end", "bound"}:
+                del kernel[what]
+            kernel["shapes"] = times
+    version = run([tool, "--version"], 20)[1].strip()
+    save(path, {"command": " ".join(["bench/fidelity.py", *sys.argv[1:]]), "date": now(), "version": version, "device": "h200", "runs": runs})
 
 
 def shape_time(shape):
@@ -230,39 +259,44 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("source")
     p.add_argument("--learn", action="store_true")
-    p.add_argument("--more", action="store_true", help="the further programs, all to learn from")
-    p.add_argument("--kinds", action="store_true", help="the kernels of bench/kinds, split by the same hash")
-    p.add_argument("--fresh", action="store_true", help="the programs that were measured last, split by the same hash")
+    which = p.add_mutually_exclusive_group()
+    for name, what in corpus.LISTS.items():
+        if name:
+            which.add_argument("--" + name, dest="list", action="store_const", const=name, default="", help=what)
     p.add_argument("--markdown", action="store_true")
     p.add_argument("--only", help="programs or collections")
     p.add_argument("--records", help="folder of recorded launches, which are priced again")
+    p.add_argument("--predict", help="file for what is predicted; nothing is compared")
+    p.add_argument("--predicted", help="file of an earlier --predict, in place of the emulator")
     p.add_argument("--seconds", type=int, default=120, help="of a program, then it is cut off")
     p.add_argument("--sol", default=os.path.join(ROOT, "build", "sol"))
     p.add_argument("--work", default=os.path.join(ROOT, "build", "fidelity"))
     a = p.parse_args()
     toolkit()
-    names, path = ((corpus.MORE_LIST, corpus.MORE_TABLE) if a.more else (corpus.KINDS_LIST, corpus.KINDS_TABLE) if a.kinds else
-                   (corpus.FRESH_LIST, corpus.FRESH_TABLE) if a.fresh else (None, corpus.TABLE))
-    sol = Records(a.sol, a.work, a.seconds, a.records) if a.records else Sol(a.sol, a.work, a.seconds)
-    table, results, failed = measured(path), [], []
-    source = os.path.abspath(a.source)
-    for row in corpus.programs(source, a.only and a.only.split(","), names):
+    source, table = os.path.abspath(a.source), {} if a.predict else measured(a.list)
+    programs = corpus.programs(source, a.only and a.only.split(","), corpus.list_of(a.list))
+    sol = Predicted(a.predicted) if a.predicted else Records(a.sol, a.work, a.seconds, a.records) if a.records else Sol(a.sol, a.work, a.seconds)
+    if a.predict:
+        predict(sol, source, programs, a.sol, a.predict)
+        return
+    results, failed = [], []
+    for row in programs:
         rows = table.get((row["collection"], row["program"], row["arguments"]))
         if not rows:
             continue
         warm = sol.audit(source, row, [])
-        cold = sol.audit(source, row, ["--cold"]) if sol.cold and not names else warm
+        cold = sol.audit(source, row, ["--cold"]) if sol.cold and not a.list else warm
         if "failed" in warm:
             failed.append(f"{corpus.key(row)}: {warm['failed']}")
         if any("was stopped after" in (bill.get("ended") or "") for bill in (warm, cold)):  # its last launches are in part
             failed.append(f"{corpus.key(row)}: cut off after {a.seconds} s, left out")
             continue
-        results += compare(rows, warm, cold, a.more)
+        results += compare(rows, warm, cold, a.list == "more")
         print(f"\r{len(results)} kernels", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     if a.learn:
         learn(results)
-    show([summary(results, False)] + ([] if a.more else [summary(results, True)]), a.markdown)
+    show([summary(results, False)] + ([] if a.list == "more" else [summary(results, True)]), a.markdown)
     for line in failed:
         print("no bill:", line.replace("\n", " "))
 

@@ -93,6 +93,12 @@ static inline const AuditFinding *find(const AuditKernel *k, const char *rule) {
   return NULL;
 }
 
+static inline uint32_t find_all(const AuditKernel *k, const char *rule) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < k->finding_count; i++) found += strcmp(k->findings[i].rule, rule) == 0;
+  return found;
+}
+
 static inline bool finds(Rig *rig, const char *rule) {
   return find(rig_finish(rig), rule) != NULL;
 }

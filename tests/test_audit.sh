@@ -145,6 +145,7 @@ moved fresh 8,9 && moved after_write 1, && moved after_read 2,
 json "$(of fresh)['kernel_us'] > 100 > $(of again)['kernel_us']"
 run 0 "$bin/pages" --device h200
 says out 'managed pages moved here by faults'
+if tr -s '\n ' ' ' <"$scratch/out" | grep -q 'What lowers it: moving managed pages'; then ok; else bad 'no remedy for managed pages'; fi
 
 run 2 "$bin/column" --device v100
 says err 'does not compile programs for'
@@ -231,6 +232,7 @@ for seconds in 1 4 16 64 256 1024; do
 done
 if [ $rc = 4 ]; then ok; else bad "--seconds: exit code $rc, not 4"; fi
 says out 'ended +time limit' '^add$'
+if grep -q 'may tell' "$scratch/out"; then bad 'what the time limit ended is said to have failed of itself'; else ok; fi
 # Whoever stops sol itself gets the bill so far, and neither program nor folder stays behind.
 # The second kernel may not have begun on a slow machine: then it gets longer.
 mkdir -p "$scratch/tmp"

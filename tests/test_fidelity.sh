@@ -10,7 +10,7 @@ check() { # NAME: the Python program on standard input says nothing wrong
 }
 check "the list names each run once, of a known collection" <<'PY'
 import csv, corpus
-rows = list(csv.DictReader(open(corpus.LIST)))
+rows = list(csv.DictReader(open(corpus.list_of())))
 keys = [corpus.key(r) for r in rows]
 assert len(rows) >= 80 and len(set(keys)) == len(keys), [k for k in keys if keys.count(k) > 1]
 assert {r["collection"] for r in rows} == set(corpus.COMMITS)
@@ -18,9 +18,9 @@ assert not [r for r in rows if r["folder"].startswith("/") or " /" in r["flags"]
 PY
 check "the further programs are in neither half, and each measured one is in their list" <<'PY'
 import csv, corpus, fidelity
-rows, first = ([*csv.DictReader(open(path))] for path in (corpus.MORE_LIST, corpus.LIST))
+rows, first = ([*csv.DictReader(open(path))] for path in map(corpus.list_of, ("more", "")))
 assert len(rows) >= 25 and not {corpus.title(r) for r in rows} & {corpus.title(r) for r in first}
-table = fidelity.measured(corpus.MORE_TABLE)
+table = fidelity.measured("more")
 assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows}
 one = next(iter(table.values()))[0]
 bill = {"kernels": [{"symbol": one["kernel"], "bound": "dram", "shapes": [{"grid": one["grid"], "block": one["block"], "launches": 1, "time_us": 2 * float(one["time_us"])}]}]}
@@ -29,10 +29,40 @@ assert not result["scored"] and abs(result["time"] - 1) < 1e-9 and "counts" not 
 PY
 check "the kernels of bench/kinds are split by the hash, and each program of their list was measured" <<'PY'
 import csv, corpus, fidelity
-rows, table = [*csv.DictReader(open(corpus.KINDS_LIST))], fidelity.measured(corpus.KINDS_TABLE)
+rows, table = [*csv.DictReader(open(corpus.list_of("kinds")))], fidelity.measured("kinds")
 assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows} and not [r for r in rows if not corpus.sources(".", r)[0].endswith(".cu")]
 found = [corpus.scored(r["program"], r["kernel"]) for rows in table.values() for r in rows]
 assert len(found) >= 90 and 30 <= sum(found) <= len(found) - 30, (len(found), sum(found))
+PY
+check "the programs to be measured next are in no other list, and without a table that is said" <<'PY'
+import csv, os, corpus, fidelity
+names = {name: [corpus.title(r) for r in csv.DictReader(open(corpus.list_of(name)))] for name in corpus.LISTS}
+assert len(names["next"]) >= 20 and len(set(names["next"])) == len(names["next"])
+for name, titles in names.items():
+    assert name == "next" or not set(titles) & set(names["next"]), name
+if not os.path.exists(corpus.table_of("next")):
+    try:
+        fidelity.measured("next")
+    except SystemExit as said:
+        assert "was measured yet" in str(said) and "corpus_gpu.py" in str(said), said
+    else:
+        raise AssertionError("a table that is not there")
+PY
+check "what was predicted is kept, and held to what was measured later" <<'PY'
+import os, tempfile, corpus, fidelity as f
+class Sol:
+    def audit(self, source, row, options):
+        return {"ended": "the program ended with exit code 0", "kernels": [{"symbol": "k", "end": "done", "bound": "dram", "global_load": {"requests": 1},
+                "shapes": [{"grid": "8,1,1", "block": "32,1,1", "launches": 3, "time_us": 70, "kernel_us": 60}]}]}
+row = {"collection": "HeCBench", "program": "p", "arguments": "1"}
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "predicted.json")
+    f.predict(Sol(), "", [row], "true", path)
+    kept = f.Predicted(path)
+bill = kept.audit("", row, [])
+result, = f.compare([{"program": "p", "kernel": "k", "grid": "8,1,1", "block": "32,1,1", "time_us": "25"}], bill, bill)
+assert result["matched"] and result["said"] == 20 and abs(result["time"] - 0.25) < 1e-9, result
+assert set(bill["kernels"][0]) == {"symbol", "end", "bound", "shapes"} and "failed" in kept.audit("", {**row, "arguments": "2"}, [])
 PY
 check "names of kernels do not depend on where their source lay" <<'PY'
 import corpus

@@ -73,7 +73,7 @@ build sparse libcusparse.so.12
 run 0 "$bin/library_sparse"
 says out '[0-9]+ checks, 0 wrong'
 audit 0 "$bin/library_sparse" --json
-says out '"name": "cusparseSpMM"'
+says out '"name": "cusparseSpMM"' '"name": "cusparseXcsrsort"'
 
 build fft libcufft.so.12
 run 0 "$bin/library_fft"

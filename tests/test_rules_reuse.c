@@ -54,7 +54,8 @@ TEST(two_operands_are_one_finding) {
 
 // A sum kept in global memory; kernels whose blocks meet may read the bytes between two stores.
 TEST(bytes_that_are_stored_again_and_again) {
-  for (int which = 0; which < 3; which++) { // stored 64 times; once; 64 times and read, with barriers
+  // Stored 64 times; once; 64 times and read, with barriers; 64 times, in passes; by all threads in the same 4 KiB.
+  for (int which = 0; which < 5; which++) {
     Rig rig;
     rig_start(&rig);
     AuditInst *store = add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 4, 4);
@@ -67,9 +68,13 @@ TEST(bytes_that_are_stored_again_and_again) {
       rig.launch.touch_count = 1, t->read = t->written;
       barrier->barrier = true, barrier->counts = (SolEmuCounts){.executions = WARPS};
     }
+    if (which == 4) t->written = 4096, t->written_sectors = 128;
+    if (which >= 3) store->pattern.step = 8, store->pattern.steps = store->pattern.step_times = WARPS - 64;
     const AuditFinding *f = find(rig_finish(&rig), "rewrite");
-    CHECK_MSG((f != NULL) == (which == 0), "case %d", which);
-    if (f) CHECK_HAS(f->message, "stored 64 times");
+    CHECK_MSG((f != NULL) == (which == 0 || which >= 3), "case %d", which);
+    if (f && which < 4) CHECK_HAS(f->message, "stored 64 times");
+    if (f)
+      CHECK_HAS(f->fix, which == 0 ? "in a register until" : which == 3 ? "shared memory" : "Many threads");
     audit_free(&rig.program);
   }
 }
@@ -105,36 +110,57 @@ TEST(what_many_launches_read_is_not_fused_into_them) {
   }
 }
 
-// Two kernels of which the second reads what the first wrote. `sum`: also a few bytes that all of the first made;
-// `few`: the second has one block alone.
-static bool fuses(bool sum, bool few) {
-  Rig rig;
-  rig_start(&rig);
+// Two kernels of which the second reads what the first wrote.
+typedef enum Pair {
+  ALIKE,
+  SUM,    // and a few bytes that all of the first made
+  SEARCH, // and an array of which each thread reads the elements of others
+  FEW,    // the second has one block alone
+  LONG    // the first has a block that takes long
+} Pair;
+
+static const AuditFinding *fuse(Rig *rig, Pair pair) {
+  rig_start(rig);
   for (int reader = 0; reader < 2; reader++) {
     SolEmuKind kind = reader ? SOL_EMU_KIND_GLOBAL_LOAD : SOL_EMU_KIND_GLOBAL_STORE;
-    if (reader) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
-    rig.launch.name = reader ? "reader" : "writer";
-    rig.launch.inst_count = rig.launch.touch_count = 0;
-    add_access(&rig, kind, 4, 4)->pattern.allocation = 4 * BUFFER;
-    rig.touches[0].address = 4 * BUFFER;
-    if (sum) {
-      rig.touches[1] = (AuditTouch){.address = 8 * BUFFER, .bytes = 4, .label = "sum", .launches = 1};
-      rig.touches[1].written = reader ? 0 : 4;
-      rig.touches[1].read_first = rig.touches[1].read = reader ? 4 : 0;
-      rig.launch.touch_count = 2;
+    if (reader) CHECK_INT(audit_add(&rig->program, &rig->launch, NULL), SOL_OK);
+    rig->launch.name = reader ? "reader" : "writer";
+    rig->launch.inst_count = rig->launch.touch_count = 0;
+    add_access(rig, kind, 4, 4)->pattern.allocation = 4 * BUFFER;
+    rig->touches[0].address = 4 * BUFFER;
+    if (pair == SUM) {
+      rig->touches[1] = (AuditTouch){.address = 8 * BUFFER, .bytes = 4, .label = "sum", .launches = 1};
+      rig->touches[1].written = reader ? 0 : 4;
+      rig->touches[1].read_first = rig->touches[1].read = reader ? 4 : 0;
+      rig->launch.touch_count = 2;
     }
-    if (reader && few) rig.launch.grid[0] = 1, rig.launch.blocks = 1;
+    if (pair == SEARCH) {
+      add_access(rig, kind, 4, 4)->pattern.allocation = 8 * BUFFER;
+      rig->touches[1].address = 8 * BUFFER, rig->touches[1].label = "table";
+      if (reader) rig->insts[1].counts.bytes *= 8, rig->insts[1].counts.requests *= 8;
+    }
+    if (pair == LONG && !reader) add_access(rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    rig->launch.chain = (SolEmuChain){.issues = pair == LONG && !reader ? 1e8 : 0};
+    if (reader && pair == FEW) rig->launch.grid[0] = 1, rig->launch.blocks = 1;
   }
-  rig_finish(&rig);
-  bool found = find(&rig.program.kernels[1], "round_trip") != NULL;
-  audit_free(&rig.program);
-  return found;
+  rig_finish(rig);
+  return find(&rig->program.kernels[1], "round_trip");
 }
 
 TEST(kernels_are_fused_neither_over_a_result_of_all_nor_into_a_small_grid) {
-  CHECK(fuses(false, false));
-  CHECK(!fuses(true, false));
-  CHECK(!fuses(false, true));
+  for (Pair pair = ALIKE; pair <= FEW; pair++) {
+    Rig rig;
+    CHECK_MSG((fuse(&rig, pair) != NULL) == (pair == ALIKE), "pair %d", pair);
+    audit_free(&rig.program);
+  }
+}
+
+TEST(fused_kernels_wait_for_the_longest_path_of_both) {
+  Rig rig;
+  const AuditFinding *f = fuse(&rig, LONG);
+  CHECK(rig.program.kernels[0].time.total > 4 * rig.program.kernels[1].time.total);
+  CHECK(!f || f->saved < 2 * rig.program.kernels[1].time.total);
+  audit_free(&rig.program);
 }
 
 CHECK_MAIN

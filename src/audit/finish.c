@@ -6,6 +6,7 @@
 static void add_time(MachineTime *to, const MachineTime *from) {
   for (int r = 0; r < MACHINE_RESOURCES; r++) to->seconds[r] += from->seconds[r];
   to->total += from->total;
+  to->pages += from->pages;
   to->gap += from->gap;
   to->left_out |= from->left_out;
   to->replayed |= from->replayed;

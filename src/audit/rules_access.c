@@ -8,6 +8,7 @@
 #define ROW_BYTES    128  // lanes at least so far apart stand in different rows; closer, in one row's pieces
 #define RECORD_BYTES 256  // the largest structure that is looked for
 #define DENSE        0.75 // share of the touched sectors' bytes that the launch does use
+#define SEVERAL      4.0  // elements of a sector: what lies between those of two lanes is used by others
 #define PARTIAL      0.25 // share of the written sectors that stay incomplete
 #define FILL         0.5  // of the bytes of needless sectors: less filling is not the main fault
 #define FEW_RESULTS  0.1  // of the bytes read: as few are written where rows become values
@@ -24,11 +25,13 @@ static bool most(uint64_t part, uint64_t whole) {
   return part * 2 > whole;
 }
 
-// Whether most bytes of the sectors touched in this instruction's buffer are used somewhere in the launch.
+// Whether most bytes of the sectors touched in this instruction's buffer are used somewhere in the launch, or several elements of each,
+// where some lanes leave theirs out.
 static bool is_dense(const AuditKernel *k, const AuditInst *in) {
   AuditTouch t = rule_touch_or_all(k, in);
-  if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD) return t.read >= DENSE * 32 * t.read_sectors;
-  return t.written >= DENSE * 32 * t.written_sectors;
+  double least = rule_least(DENSE * 32, SEVERAL * in->width);
+  if (in->kind == SOL_EMU_KIND_GLOBAL_LOAD) return t.read >= least * t.read_sectors;
+  return t.written >= least * t.written_sectors;
 }
 
 static bool leaves_partial(const AuditKernel *k, const AuditInst *in) {
@@ -45,6 +48,17 @@ static bool walks_inside(const AuditInst *in) {
   const SolEmuPattern *p = &in->pattern;
   uint64_t step = (uint64_t)(p->step < 0 ? -p->step : p->step);
   return most(p->step_times, p->steps) && step > 0 && step < stride_of(in);
+}
+
+// Of a line that has such a loop: its other accesses are turns of it that the compiler unrolled, not fields.
+static bool is_of_loop(const AuditKernel *k, const AuditInst *in) {
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *other = &k->insts[i];
+    if (other->kind == in->kind && other->pattern.allocation == in->pattern.allocation &&
+        rule_same_line(in, other) && walks_inside(other))
+      return true;
+  }
+  return walks_inside(in);
 }
 
 // Other accesses of the same thread to the same record: how many, and whether they are one line's loop over
@@ -90,7 +104,7 @@ static RuleId by_stride(const AuditKernel *k, const AuditInst *in) {
   uint64_t stride = stride_of(in);
   if (stride == 0) return RULE_NONE;                                    // rows of lanes that share an address
   if (in->pattern.rows && stride <= in->width) return RULE_uncoalesced; // rows too short to fill sectors
-  if (stride <= RECORD_BYTES && !walks_inside(in)) {
+  if (stride <= RECORD_BYTES && !is_of_loop(k, in)) {
     Record record = record_of(k, in);
     bool unrolled = record.one_line && record.alike && record.accesses >= 4 && record.bytes == stride;
     if (record.accesses >= 2 && !unrolled) return RULE_aos;
@@ -353,7 +367,13 @@ static void describe_uncoalesced(const Rules *r, const Group *g, RuleWords *w) {
         w->message, sizeof w->message,
         "Adjacent lanes of this %s are %llu bytes apart: a request touches %.1f sectors where %.1f would do.",
         verb(g), (unsigned long long)stride, sectors, ideal);
-  if (!is_dense(r->kernel, g->worst))
+  bool varies = g->worst->pattern.stride_times < g->worst->pattern.strided; // rows of several lengths
+  if (is_of_loop(r->kernel, g->worst) && (stride >= ROW_BYTES || varies))
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Each lane walks through a row of its own: let the lanes of a warp, or as many as a row has elements, share a row, or "
+        "keep element i of row r at [i * rows + r].");
+  else if (!is_dense(r->kernel, g->worst))
     sol_format(w->fix, sizeof w->fix,
                "This kernel never uses the bytes between: store the ones it uses contiguously in an array of "
                "their own (a field of a structure, every n-th element).");

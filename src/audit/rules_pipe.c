@@ -12,6 +12,9 @@
   80 // bytes a thread: as many the math library takes for angles; with more, the kernel has its own
 #define MOST_OWN     128 // bytes from lane to lane that can be one thread's elements
 #define SECTOR_WORDS 8.0 // addresses of 4 bytes that share a sector, and so its turns
+#define LONE_LANE    1.5 // lanes that are active, at most, where one lane does what others wait for
+#define EXCHANGES    5.0 // between the lanes of a warp, to combine what they have
+#define MOST_LANES   0.9 // of those of an atomic at one address: it is a sum over the warp
 
 // ---- bank_conflict ----
 
@@ -66,6 +69,14 @@ static void name_padding(const AuditKernel *k, const AuditInst *in, RuleWords *w
         (unsigned long long)stride, (unsigned long long)stride);
     return;
   }
+  if (p->stride < 0) { // rows are an element longer than that
+    sol_format(
+        w->fix, sizeof w->fix,
+        "Lanes are %llu bytes apart, backwards, as along a diagonal: pad rows by one more column (%u bytes), so that they "
+        "are %llu bytes apart.",
+        (unsigned long long)stride, pad, (unsigned long long)(stride + pad));
+    return;
+  }
   sol_format(w->fix, sizeof w->fix,
              "Lanes are %llu bytes apart. Pad rows by %u bytes, to %llu (one more column: [%llu] instead of "
              "[%llu] elements of %u bytes), or swizzle: store column c of row r at c ^ (r %% %u).",
@@ -115,6 +126,17 @@ void rule_bank_conflict(Rules *r) {
 
 // ---- atomics ----
 
+// Swaps that are tried until they succeed become as few. Where they take a lock, what it guards cannot be combined.
+static void combine_swaps(double left, MachineWork *w) {
+  if (w->swaps <= 0 || w->held_clocks > 0) return;
+  double part = rule_least(left / w->swaps, 1);
+  w->swaps *= part, w->swap_lanes *= part, w->swap_sectors *= part, w->swap_active *= part,
+      w->swap_queue *= part;
+  if (w->swap_guarded <= left) return;
+  w->swap_guard_clocks *= left / w->swap_guarded;
+  w->swap_guarded = left;
+}
+
 // One atomic for each address and block remains when blocks combine first. Contention in a sector is between all
 // atomics of the kernel: one finding, where most of them are.
 static void report_global_atomics(Rules *r) {
@@ -140,6 +162,7 @@ static void report_global_atomics(Rules *r) {
   after.atomic_end_clocks *= left / turns;
   after.l2_requests -= after.l2_atomics * (1 - left / turns);
   after.l2_atomics *= left / turns;
+  combine_swaps(left, &after);
   RuleWords w = {{0}, {0}, {0}};
   double sharing = rule_ratio(same, executions);
   size_t n =
@@ -153,30 +176,51 @@ static void report_global_atomics(Rules *r) {
   rule_report(r, RULE_atomics, in, &after, &w);
 }
 
-static void report_shared_atomic(Rules *r, const AuditInst *in) {
-  MachineWork after = r->kernel->work;
-  double extra = (double)in->counts.wavefronts - (double)in->counts.wavefronts_ideal;
-  if (extra <= 0) return;
-  after.shared_wavefronts -= extra;
+// Those of one type are one finding. A float's is a loop that serves one lane of an address a turn, waits and all (work.c): of lanes
+// that are combined first, one is left, and shuffles in place of the others.
+static void report_shared_atomics(Rules *r, bool real) {
+  const AuditKernel *k = r->kernel;
+  const AuditInst *worst = NULL;
+  MachineWork after = k->work;
+  double extra = 0, passes = 0, requests = 0, same = 0, lanes = 0;
+  for (uint32_t i = 0; i < k->inst_count; i++) {
+    const AuditInst *in = &k->insts[i];
+    double times = (double)in->counts.shared_requests, turns = (double)in->pattern.same,
+           over = (double)in->counts.wavefronts - (double)in->counts.wavefronts_ideal;
+    if (in->kind != SOL_EMU_KIND_SHARED_ATOMIC || in->real != real || over <= 0) continue;
+    if (real && turns > times) {
+      rule_remove(&after, &r->demands[i], 1 - times / turns);
+      double exchanges = EXCHANGES * times * in->width / 4;
+      after.shared_wavefronts += exchanges, after.issues += 2 * exchanges;
+      after.shared_waits += EXCHANGES * times;
+    } else
+      after.shared_wavefronts -= over;
+    extra += over, passes += (double)in->counts.wavefronts, requests += times;
+    same += turns, lanes += (double)in->counts.lanes;
+    if (!worst || in->counts.wavefronts > worst->counts.wavefronts) worst = in;
+  }
+  if (!worst) return;
   RuleWords w = {{0}, {0}, {0}};
   sol_format(w.message, sizeof w.message,
              "Atomics in shared memory are serialised: a request takes %.1f wavefronts.",
-             rule_ratio((double)in->counts.wavefronts, (double)in->counts.shared_requests));
+             rule_ratio(passes, requests));
   sol_format(w.evidence, sizeof w.evidence, "%.1f lanes at one address, %.0f wavefronts too many",
-             rule_ratio((double)in->pattern.same, (double)in->counts.executions), extra);
+             rule_ratio(same, requests), extra);
+  bool one_word = same > MOST_LANES * lanes;
   sol_format(
       w.fix, sizeof w.fix,
-      "Give each warp a copy of its own and add them up at the end, or combine lanes that hit the same "
-      "address first (__match_any_sync, __reduce_add_sync).");
-  rule_report(r, RULE_atomics, in, &after, &w);
+      one_word
+          ? "The lanes of a warp have one address: add them up first (%s), and let one lane do the atomic."
+          : "Give each warp a copy of its own and add them up at the end, or combine lanes that hit the same "
+            "address first (__match_any_sync, then %s).",
+      real ? "__shfl_down_sync" : "__reduce_add_sync");
+  rule_report(r, RULE_atomics, worst, &after, &w);
 }
 
 void rule_atomics(Rules *r) {
   report_global_atomics(r);
-  for (uint32_t i = 0; i < r->kernel->inst_count; i++) {
-    const AuditInst *in = &r->kernel->insts[i];
-    if (in->kind == SOL_EMU_KIND_SHARED_ATOMIC) report_shared_atomic(r, in);
-  }
+  report_shared_atomics(r, false);
+  report_shared_atomics(r, true);
 }
 
 // ---- divergence ----
@@ -234,6 +278,12 @@ void rule_divergence(Rules *r) {
   sol_format(w.evidence, sizeof w.evidence, "%.1f of %.0f lanes active on average, %llu divergent branches",
              rule_ratio((double)k->total.lanes, (double)k->total.executions), full,
              (unsigned long long)k->total.divergent);
+  const SolEmuCounts *c = &k->insts[worst].counts;
+  if ((double)c->lanes < LONE_LANE * (double)c->executions)
+    sol_format(
+        w.fix, sizeof w.fix,
+        "One lane of a warp does this while the others wait. Let lanes share it, or keep one value a lane until there "
+        "is a warp of them (32 rows, then all lanes at once); or make it shorter.");
   rule_report(r, RULE_divergence, branch, &after, &w);
 }
 

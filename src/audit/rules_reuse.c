@@ -266,12 +266,14 @@ static double fused_light(const AuditProgram *p, const AuditFlow *f, const Audit
   return audit_light(p, &a) + audit_light(p, &b);
 }
 
-// The second kernel also reads a few bytes that the first wrote, such as a sum over all of its threads: then it cannot
-// begin before the first has ended.
+// The second kernel also reads what other threads of the first wrote: a few bytes, such as a sum over all of them, or an array that it
+// searches. Then it cannot begin before the first has ended.
 static bool waits_for_all(const AuditProgram *p, const AuditFlow *f) {
+  Fusion straight;
   for (uint32_t i = 0; i < p->flow_count; i++) {
     const AuditFlow *g = &p->flows[i];
-    if (g != f && g->from == f->from && g->to == f->to && g->times > 0 && g->bytes <= FEW_BYTES * g->times)
+    if (g != f && g->from == f->from && g->to == f->to && g->times > 0 &&
+        (g->bytes <= FEW_BYTES * g->times || !fuse(p, g, &straight)))
       return true;
   }
   return false;
@@ -281,6 +283,10 @@ static bool waits_for_all(const AuditProgram *p, const AuditFlow *f) {
 static bool alike_in_size(const AuditKernel *a, const AuditKernel *b) {
   double first = rule_ratio(rule_warps(a), a->launches), second = rule_ratio(rule_warps(b), b->launches);
   return first <= ALIKE * second && second <= ALIKE * first;
+}
+
+static double excess(const AuditProgram *p, const AuditKernel *k) {
+  return (rule_most(k->work.chain, 1) - 1) * machine_wait_clocks(&p->machine, &k->work);
 }
 
 // The time of both kernels fused. Where every launch of one is fused with one of the other they are one kernel: one grid
@@ -297,6 +303,9 @@ static double fused_seconds(const AuditProgram *p, const AuditFlow *f, const Aud
   both.launches = fused->to.launches;
   both.graph_launches = fused->to.graph_launches;
   both.early_launches = fused->to.early_launches;
+  // By as much as the critical path of each is longer than what its warps wait on average, that of both is.
+  double clocks = machine_wait_clocks(&p->machine, &both);
+  if (clocks > 0) both.chain = 1 + (excess(p, from) + excess(p, to)) / clocks;
   return audit_seconds_with(p, to, &both);
 }
 

@@ -2,8 +2,9 @@
 #include "audit/rules.h"
 #include "base/format.h"
 
-#define WRITTEN_AGAIN 4.0 // times a byte is stored: fewer are not worth a word
-#define UNROLLED      4.0 // turns of a loop whose loads ptxas puts together where no store is between them
+#define WRITTEN_AGAIN 4.0  // times a byte is stored: fewer are not worth a word
+#define WARPS_A_BLOCK 32.0 // at most
+#define UNROLLED      4.0  // turns of a loop whose loads ptxas puts together where no store is between them
 
 // Of one allocation: what its stores, and the loads of it, ask for.
 typedef struct Writes {
@@ -52,6 +53,17 @@ static void wait_together(const Rules *r, const AuditTouch *t, const AuditInst *
   }
 }
 
+// Fewer places than threads, though of each block at most one warp may be what stores.
+static bool by_many_threads(const AuditKernel *k, const AuditTouch *t, const AuditInst *store) {
+  double lanes = rule_ratio((double)store->counts.lanes, (double)store->counts.executions);
+  return t->written * WARPS_A_BLOCK < rule_warps(k) * lanes * store->width;
+}
+
+// A store whose turns go to one place after another: no register holds them all.
+static bool passes_over(const AuditInst *in) {
+  return in->pattern.step && in->pattern.step_times * 2 > in->pattern.steps;
+}
+
 void rule_rewrite(Rules *r) {
   const AuditKernel *k = r->kernel;
   for (uint32_t i = 0; i < k->touch_count; i++) {
@@ -70,6 +82,16 @@ void rule_rewrite(Rules *r) {
         rule_bytes(t->written).text);
     sol_format(words.evidence, sizeof words.evidence, "%s stored, %s distinct; %s of them read again",
                rule_bytes(w.stored).text, rule_bytes(t->written).text, rule_bytes(w.loaded).text);
+    if (by_many_threads(k, t, w.worst))
+      sol_format(
+          words.fix, sizeof words.fix,
+          "Many threads store to the same bytes, of which any may come last: what a thread alone reads again belongs in "
+          "a local variable in place of the array, the rest in a place of each thread's own; or let one of them store.");
+    else if (passes_over(w.worst))
+      sol_format(
+          words.fix, sizeof words.fix,
+          "Each pass goes over all of them: hold them in shared memory (or in a local array that loops with constant "
+          "bounds keep in registers) and store them once, after the last pass.");
     rule_report(r, RULE_rewrite, w.worst, &after, &words);
   }
 }

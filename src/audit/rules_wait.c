@@ -346,7 +346,7 @@ static void describe_flight(const Rules *r, const AuditInst *load, double now, d
       w->fix, sizeof w->fix,
       "Issue %.0f independent loads before the first is used: #pragma unroll %.0f on the loop, or prefetch the "
       "next elements while working on these.%s More warps on an SM do the same.",
-      now * times, times,
+      rule_most(now, 1) * times, times,
       is_held_back(k, load)
           ? " Mark the pointers __restrict__: the compiler cannot move loads above a store that might "
             "overlap them."

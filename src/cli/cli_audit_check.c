@@ -51,8 +51,10 @@ unsigned cli_audit_check_bits(const char *list) {
 
 void cli_audit_check_note(AuditRun *r, const AuditProgram *p) {
   uint64_t places = 0, threads = 0;
+  bool late = false; // it failed since our own limit ended a launch of it
   for (uint32_t i = 0; i < p->kernel_count; i++) {
     const AuditKernel *k = &p->kernels[i];
+    late = late || k->end == SOL_EMU_TIME_LIMIT;
     places += k->fault_count + k->faults_left_out;
     for (uint32_t f = 0; f < k->fault_count; f++) threads += k->faults[f].times;
   }
@@ -62,7 +64,7 @@ void cli_audit_check_note(AuditRun *r, const AuditProgram *p) {
                    threads > 1 ? "s" : "");
   else if (r->checks[0])
     cli_audit_note(r, "Checks (%s): nothing found.", r->checks);
-  else if (r->program_exit > 0 && !r->interrupted && !places && !r->args->sample)
+  else if (r->program_exit > 0 && !r->interrupted && !late && !places && !r->args->sample)
     cli_audit_note(
         r, "Why it failed, --check race,init,sync may tell: it looks for races, for memory that was never "
            "written and for barriers and masks that lanes disagree on.");

@@ -374,9 +374,9 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   if (out->replayed) s[MACHINE_LATENCY] = exposed_seconds(&m, w, busy);
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : worked(&m, w, rest, busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS], host_seconds(model, w)};
-  double pages = page_seconds(model, w);
-  out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end) + pages;
-  s[MACHINE_LATENCY] = sol_larger(s[MACHINE_LATENCY], parts[2]) + pages;
+  out->pages = page_seconds(model, w);
+  out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end) + out->pages;
+  s[MACHINE_LATENCY] = sol_larger(s[MACHINE_LATENCY], parts[2]) + out->pages;
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (s[r] > s[out->bound]) out->bound = (MachineResource)r;

@@ -104,6 +104,7 @@ const char *machine_resource_key(MachineResource resource);  // "dram": JSON's `
 typedef struct MachineTime {
   double seconds[MACHINE_RESOURCES]; // of each resource alone, all launches
   double total; // launch overhead plus the others combined: from the end of the kernel before to its own
+  double pages; // of the latency: managed pages that move here as they are touched
   double gap;   // of `total`: between launches, in no kernel's duration as ncu and nsys show it
   MachineResource bound; // the largest
   unsigned left_out;     // bit per resource: a device figure is unknown, so its time is taken as 0

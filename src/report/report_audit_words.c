@@ -181,6 +181,8 @@ static void finding_lines(Fact *o, const AuditFinding *f, uint32_t number) {
 }
 
 static const char *remedy(const AuditKernel *k, MachineResource r) {
+  if (r == MACHINE_LATENCY && k->time.pages * 2 > k->time.total)
+    return "moving managed pages here before the launch (cudaMemPrefetchAsync), or cudaMalloc and copies";
   if ((r == MACHINE_ATOMICS || r == MACHINE_LATENCY) && k->work.call_clocks > k->work.load_wait_clocks)
     return "fewer calls of printf, malloc and free, which take turns as atomics do";
   if (r == MACHINE_L1 && k->work.constant_turns > k->work.l1_wavefronts + k->work.shared_wavefronts)

@@ -60,6 +60,10 @@ typedef struct SparseView { // where the host finds a matrix
   BlasView values;
 } SparseView;
 bool sparse_view(const char *name, const SparseMatrix *matrix, SparseView *out);
+bool sparse_places(const char *name, const SparseMatrix *matrix, SparseView *out); // the same without values
+bool sparse_find_indices(const char *name, const void *at, int64_t count, int type, int base,
+                         SparseIndices *out);
+size_t sparse_index_bytes(int type); // of cusparseIndexType_t; 0: none of them
 bool sparse_dense_view(const char *name, const SparseDense *dense, BlasView *out);
 int64_t sparse_rows(const SparseDense *dense);
 int64_t sparse_columns(const SparseDense *dense);

@@ -1,7 +1,7 @@
 // Sparse and dense matrices in the emulated device's memory, and what moving them costs.
 #include "sparse/sparse.h"
 
-static size_t index_bytes(int type) {
+size_t sparse_index_bytes(int type) {
   return type == 1 ? 2 : type == 2 ? 4 : type == 3 ? 8 : 0;
 }
 
@@ -25,19 +25,23 @@ static int64_t start_count(const SparseMatrix *a) {
   return a->format == SPARSE_BY_ROW ? a->rows + 1 : a->format == SPARSE_BY_COLUMN ? a->columns + 1 : a->count;
 }
 
-static bool find_indices(const char *name, const void *at, int64_t count, int type, int base,
+bool sparse_find_indices(const char *name, const void *at, int64_t count, int type, int base,
                          SparseIndices *out) {
   static unsigned char none[8];
   *out = (SparseIndices){.type = type, .base = base};
-  if (!index_bytes(type)) return false;
-  out->at = count ? __cudaSolLibraryMemory(name, at, (size_t)count * index_bytes(type)) : none;
+  if (!sparse_index_bytes(type)) return false;
+  out->at = count ? __cudaSolLibraryMemory(name, at, (size_t)count * sparse_index_bytes(type)) : none;
   return out->at != NULL;
 }
 
-bool sparse_view(const char *name, const SparseMatrix *m, SparseView *v) {
+bool sparse_places(const char *name, const SparseMatrix *m, SparseView *v) {
   v->values = (BlasView){.type = m->type, .down = 1};
-  if (!find_indices(name, m->starts, start_count(m), m->start_type, m->base, &v->starts)) return false;
-  if (!find_indices(name, m->indices, m->count, m->index_type, m->base, &v->indices)) return false;
+  return sparse_find_indices(name, m->starts, start_count(m), m->start_type, m->base, &v->starts) &&
+         sparse_find_indices(name, m->indices, m->count, m->index_type, m->base, &v->indices);
+}
+
+bool sparse_view(const char *name, const SparseMatrix *m, SparseView *v) {
+  if (!sparse_places(name, m, v)) return false;
   if (!m->count) return true;
   v->values.at = __cudaSolLibraryMemory(name, m->values, (size_t)m->count * blas_bytes(m->type));
   return v->values.at != NULL;
@@ -107,8 +111,8 @@ int sparse_call(const char *name, const SparseHandle *h, ShimLibraryWork *work, 
 }
 
 double sparse_bytes(const SparseMatrix *m) {
-  return (double)m->count * (double)(blas_bytes(m->type) + index_bytes(m->index_type)) +
-         (double)start_count(m) * (double)index_bytes(m->start_type);
+  return (double)m->count * (double)(blas_bytes(m->type) + sparse_index_bytes(m->index_type)) +
+         (double)start_count(m) * (double)sparse_index_bytes(m->start_type);
 }
 double sparse_dense_bytes(const SparseDense *d) {
   return (double)d->matrix.rows * (double)d->matrix.columns * (double)blas_bytes(d->matrix.type);
@@ -117,7 +121,7 @@ ShimLibraryUse sparse_use(const SparseDense *d, bool wrote) {
   return (ShimLibraryUse){d->matrix.at, (size_t)span_of(&d->matrix) * blas_bytes(d->matrix.type), wrote};
 }
 ShimLibraryUse sparse_index_use(const SparseMatrix *m) {
-  return (ShimLibraryUse){m->indices, (size_t)m->count * index_bytes(m->index_type), false};
+  return (ShimLibraryUse){m->indices, (size_t)m->count * sparse_index_bytes(m->index_type), false};
 }
 SolDtype sparse_dtype(int type) {
   return type == BLAS_R64F || type == BLAS_C64F ? SOL_FP64 : SOL_FP32;

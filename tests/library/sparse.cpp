@@ -270,6 +270,81 @@ static void factors(cusparseHandle_t h) {
   cusparseDestroyCsrilu02Info(info), cusparseDestroyMatDescr(kind);
 }
 
+// Sparse vectors: what is taken out of a dense one, added to it, and put there.
+static void sparse_vectors(cusparseHandle_t h) {
+  std::vector<int64_t> at = {2, 3, 7};
+  std::vector<float> x = {0, 0, 0}, y = {10, 11, 12, 13, 14, 15, 16, 17}, got(8);
+  int64_t *places = on_device(at);
+  float *dx = on_device(x), *dy = on_device(y), alpha = 2, beta = -1;
+  cusparseSpVecDescr_t vx;
+  cusparseDnVecDescr_t vy;
+  OK(cusparseCreateSpVec(&vx, 8, 3, places, dx, CUSPARSE_INDEX_64I, CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F));
+  OK(cusparseCreateDnVec(&vy, 8, dy, CUDA_R_32F));
+  OK(cusparseGather(h, vy, vx));
+  cudaMemcpy(got.data(), dx, 12, cudaMemcpyDeviceToHost);
+  expect(got[0] == 11 && got[1] == 12 && got[2] == 16, "Gather");
+  OK(cusparseAxpby(h, &alpha, vx, &beta, vy));
+  cudaMemcpy(got.data(), dy, 32, cudaMemcpyDeviceToHost);
+  expect(got[0] == -10 && got[1] == 11 && got[2] == 12 && got[6] == 16 && got[7] == -17, "Axpby");
+  OK(cusparseScatter(h, vx, vy));
+  cudaMemcpy(got.data(), dy, 32, cudaMemcpyDeviceToHost);
+  expect(got[0] == -10 && got[2] == 12 && got[6] == 16, "Scatter");
+  int64_t outside = 9;
+  cudaMemcpy(places, &outside, sizeof outside, cudaMemcpyHostToDevice);
+  expect(cusparseGather(h, vy, vx) == CUSPARSE_STATUS_EXECUTION_FAILED, "an index outside");
+  OK(cusparseDestroySpVec(vx)), OK(cusparseDestroyDnVec(vy));
+}
+
+// Rows whose columns are in no order, sorted; the matrix by columns; and how many elements of a dense one there are.
+static void orders(cusparseHandle_t h, const Matrix &m) {
+  int count = (int)m.by_row.size(), total = 0;
+  std::vector<int> mixed = m.columns, order((size_t)count), sorted((size_t)count), each(COLUMNS);
+  for (int i = 0; i < ROWS; i++)
+    for (int a = m.row_starts[(size_t)i], b = m.row_starts[(size_t)i + 1] - 1; a < b; a++, b--)
+      std::swap(mixed[(size_t)a], mixed[(size_t)b]);
+  int *starts = on_device(m.row_starts), *columns = on_device(mixed), *places = on_device(order);
+  size_t bytes = 0;
+  cusparseMatDescr_t kind;
+  OK(cusparseCreateMatDescr(&kind));
+  OK(cusparseXcsrsort_bufferSizeExt(h, ROWS, COLUMNS, count, starts, columns, &bytes));
+  OK(cusparseCreateIdentityPermutation(h, count, places));
+  OK(cusparseXcsrsort(h, ROWS, COLUMNS, count, kind, starts, columns, places, nullptr));
+  cudaMemcpy(sorted.data(), columns, sizeof(int) * (size_t)count, cudaMemcpyDeviceToHost);
+  cudaMemcpy(order.data(), places, sizeof(int) * (size_t)count, cudaMemcpyDeviceToHost);
+  bool moved = true;
+  for (int i = 0; i < count; i++) moved = moved && mixed[(size_t)order[(size_t)i]] == sorted[(size_t)i];
+  expect(sorted == m.columns && moved, "Xcsrsort");
+
+  std::vector<double> turned((size_t)count);
+  std::vector<int> at(COLUMNS + 1), rows((size_t)count);
+  double *values = on_device(m.by_row), *by_column = on_device(turned), *dense = on_device(m.dense);
+  int *column_starts = on_device(at), *column_rows = on_device(rows), *counts = on_device(each);
+  OK(cusparseCsr2cscEx2(h, ROWS, COLUMNS, count, values, starts, columns, by_column, column_starts,
+                        column_rows, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO,
+                        CUSPARSE_CSR2CSC_ALG1, nullptr));
+  cudaMemcpy(turned.data(), by_column, sizeof(double) * (size_t)count, cudaMemcpyDeviceToHost);
+  cudaMemcpy(at.data(), column_starts, sizeof(int) * at.size(), cudaMemcpyDeviceToHost);
+  cudaMemcpy(rows.data(), column_rows, sizeof(int) * (size_t)count, cudaMemcpyDeviceToHost);
+  bool same = turned == m.by_column;
+  for (int j = 0; j <= COLUMNS; j++) same = same && at[(size_t)j] == m.column_starts[(size_t)j] - 1;
+  for (int i = 0; i < count; i++) same = same && rows[(size_t)i] == m.column_rows[(size_t)i] - 1;
+  expect(same, "Csr2cscEx2");
+
+  std::vector<int> overlap(ROWS + 1, 0);
+  for (int i = 1; i <= ROWS; i += 2) overlap[(size_t)i] = count; // half of the rows have everything
+  cudaMemcpy(starts, overlap.data(), sizeof(int) * overlap.size(), cudaMemcpyHostToDevice);
+  expect(cusparseCsr2cscEx2(h, ROWS, COLUMNS, count, values, starts, columns, by_column, column_starts, column_rows, CUDA_R_64F,
+                            CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, nullptr) == CUSPARSE_STATUS_EXECUTION_FAILED,
+         "rows that overlap");
+
+  // Stored by rows, it is a matrix of COLUMNS rows stored by columns.
+  OK(cusparseDnnz(h, CUSPARSE_DIRECTION_ROW, COLUMNS, ROWS, kind, dense, COLUMNS, counts, &total));
+  cudaMemcpy(each.data(), counts, sizeof(int) * each.size(), cudaMemcpyDeviceToHost);
+  for (int j = 0; j < COLUMNS; j++) same = same && each[(size_t)j] == at[(size_t)j + 1] - at[(size_t)j];
+  expect(same && total == count, "Dnnz");
+  OK(cusparseDestroyMatDescr(kind));
+}
+
 int main() {
   cusparseHandle_t h;
   Matrix m;
@@ -287,7 +362,7 @@ int main() {
   vectors(h, csr, m, "SpMV of CSR"), vectors(h, coo, m, "SpMV of COO"), vectors(h, csc, m, "SpMV of CSC from 1");
   matrices(h, csr, m, CUSPARSE_ORDER_COL), matrices(h, csr, m, CUSPARSE_ORDER_ROW);
   for (int k = 0; k < 8; k++) solves(h, k & 1, k & 2, k & 4);
-  multiply(h), make_sparse(h), factors(h);
+  multiply(h), make_sparse(h), factors(h), sparse_vectors(h), orders(h, m);
   // An index that points outside fails, and touches nothing.
   int bad = COLUMNS;
   cudaMemcpy(columns, &bad, sizeof bad, cudaMemcpyHostToDevice);

@@ -10,6 +10,9 @@ __device__ void add_to(int *p, int n) {
     add_to(p, n);                                                                                            \
   }
 KERNEL(fresh) KERNEL(again) KERNEL(after_write) KERNEL(after_read) KERNEL(after_prefetch) KERNEL(after_fill) KERNEL(after_copy) KERNEL(on_device)
+__global__ void one_each(int *p) {
+  p[blockIdx.x * blockDim.x + threadIdx.x]++;
+}
 
 int main(int argc, char **) {
   if (argc > 1) // where the runtime would put it, as the shadow of a sanitizer does
@@ -30,5 +33,7 @@ int main(int argc, char **) {
   after_fill<<<1, 256>>>(p, n), cudaDeviceSynchronize();
   cudaMemcpy(back, p, n * 4, cudaMemcpyDefault);
   after_copy<<<1, 256>>>(p, n), on_device<<<1, 256>>>(q, n), cudaDeviceSynchronize();
-  return got == 11 && back[3] == 1 && p[3] == 2 ? 0 : 1;
+  for (int i = 0; i < n; i += 1024) p[i]++; // all of them
+  one_each<<<n / 256, 256>>>(p), cudaDeviceSynchronize();
+  return got == 11 && back[3] == 1 && p[3] == 3 && p[1024] == 4 ? 0 : 1;
 }
