@@ -99,6 +99,29 @@ TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {
   audit_free(&p);
 }
 
+// Of two launches of one shape that differ, each takes its own time: what one waits does not overlap with what the other moves.
+TEST(launches_that_differ_are_priced_one_by_one) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch moves = launch_of("k", &in, NULL, 0), waits = moves;
+  moves.earlier_read = 400000000;
+  waits.chain.sleeps = 132 * 200e3;
+  MachineTime each[2], both = {0};
+  CHECK_INT(audit_launch_time(gpu("h200"), &moves, &each[0], NULL), SOL_OK);
+  CHECK_INT(audit_launch_time(gpu("h200"), &waits, &each[1], NULL), SOL_OK);
+  CHECK(each[0].bound == MACHINE_DRAM && each[1].bound == MACHINE_LATENCY);
+  CHECK_INT(audit_add(&p, &moves, NULL), SOL_OK);
+  CHECK_INT(audit_add(&p, &waits, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  const AuditKernel *k = &p.kernels[0];
+  CHECK_NEAR(k->time.total, each[0].total + each[1].total, 1e-12);
+  CHECK_INT(machine_time(h200(), &k->work, &both, NULL), SOL_OK);
+  CHECK(k->time.total > 1.2 * both.total);
+  CHECK_NEAR(audit_gain(&p, k, &k->work), 1, 1e-12); // a rule that changes nothing gains nothing
+  audit_free(&p);
+}
+
 // A title cuts template arguments that are too long; what differs in them alone is told apart all the same.
 TEST(instances_of_a_template_have_different_titles) {
   AuditProgram p;

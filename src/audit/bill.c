@@ -502,6 +502,10 @@ SolStatus audit_add_launch(AuditProgram *p, const AuditLaunch *l, AuditKernel **
   if (line) *line = (MachineTimeline){0};
   MachineWork work = work_of(&p->machine, l, s, scale, line);
   if (line) s->timeline = line, s->timeline_block = l->trace->block, s->timeline_cut = l->trace->cut;
+  MachineTime time;
+  SolStatus status = machine_time(&p->machine, &work, &time, err);
+  if (status) return status;
+  audit_add_time(&s->time, &time);
   p->state->replayed = work.replayed > 0;
   p->state->exposed = work.exposed;
   machine_work_add(&s->work, &work);

@@ -91,6 +91,7 @@ SolStatus audit_keep_launch(AuditProgram *program, const AuditKernel *kernel, co
 bool audit_add_faults(AuditProgram *program, AuditKernel *kernel, const AuditFault *faults, uint32_t count,
                       uint64_t left_out); // false: out of memory
 void audit_kept_free(AuditProgram *program);
+void audit_add_time(MachineTime *to, const MachineTime *from); // finish.c: one launch or shape after another
 
 // ---- lines.c: sums by source line ----
 
