@@ -99,6 +99,19 @@ TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {
   audit_free(&p);
 }
 
+// A division is many instructions, which a warp goes through once; of a loop that ptxas adds an SM has one copy.
+TEST(code_is_what_the_machine_has_for_each_instruction_that_ran) {
+  AuditInst in = load_inst(1000, 4000);
+  CHECK_NEAR(audit_code(&in), 1, 0);
+  in.by_machine = true;
+  in.executed.issues = 28000;
+  CHECK_NEAR(audit_code(&in), 28, 0);
+  in.executed.issues = 1e6;
+  CHECK_NEAR(audit_code(&in), 32, 0);
+  in.counts.executions = 0;
+  CHECK_NEAR(audit_code(&in), 0, 0);
+}
+
 // Of two launches of one shape that differ, each takes its own time: what one waits does not overlap with what the other moves.
 TEST(launches_that_differ_are_priced_one_by_one) {
   AuditProgram p;

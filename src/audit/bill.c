@@ -437,6 +437,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     const AuditInst *in = &l->insts[i];
     accesses += in->executed.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
+    w.code += audit_code(in);
     ptx.executions += audit_plain(in) * scale;
     ptx.idle += in->executed.idle * scale;
     ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;

@@ -31,6 +31,8 @@ double audit_chain(const MachineModel *model, const MachineWork *work, const Aud
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);
 // Times that warps wait for shared memory and shuffles, by the PTX.
 double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
+// Machine instructions that the PTX instruction stands for. What is longer than divisions and roots is a loop of ptxas's own.
+double audit_code(const AuditInst *inst);
 double audit_flops(const AuditInst *inst); // of tensor cores, of all executions, in units of the fp16 rate
 double audit_l1_passes(const MachineModel *model, const AuditInst *inst); // wavefronts of L1, all executions
 // Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.

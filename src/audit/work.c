@@ -344,6 +344,13 @@ double audit_plain(const AuditInst *in) {
   return (double)in->counts.executions * (in->size ? in->size : 1) + rare;
 }
 
+double audit_code(const AuditInst *in) {
+  enum { MOST = 32 };
+  double executions = (double)in->counts.executions;
+  if (!(executions > 0) || (!in->by_machine && in->unit == SOL_EMU_CLASS_NAME)) return 0;
+  return sol_smaller((in->by_machine ? in->executed.issues : audit_plain(in)) / executions, MOST);
+}
+
 // ptxas takes stack in steps: what rounds the arrays up is no spill.
 double audit_spilled(AuditSource from, uint64_t stack_bytes, uint64_t local_array_bytes) {
   enum { STEP = 8 };

@@ -59,6 +59,7 @@
   X(convert)                                                                                                 \
   X(tensor_flops)     /* of mma and wmma, in units of the fp16 rate: tf32 counts twice, fp8 half */          \
   X(barriers)         /* executions by a warp of a block-wide barrier */                                     \
+  X(code)             /* machine instructions that an SM executes at least once */                           \
   X(load_waits)       /* times a warp waits for global, local or texture loads (SolEmuFlight.waits) */       \
   X(load_wait_clocks) /* clocks of those waits, each by where its sectors came from; modelled */             \
   X(call_clocks)      /* that warps wait for calls of printf, malloc and free */                             \
