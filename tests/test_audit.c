@@ -112,6 +112,27 @@ TEST(code_is_what_the_machine_has_for_each_instruction_that_ran) {
   CHECK_NEAR(audit_code(&in), 0, 0);
 }
 
+// Of blocks with equal work the one that comes first waits for memory, where others find the same in L1: as long as what serves this launch
+// takes, not as long as the emulator took it for. A block with more work than others is as much longer, whatever serves it.
+TEST(the_longest_block_waits_for_what_serves_it) {
+  const MachineModel *m = h200();
+  const SolDevice *d = m->device;
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch l = launch_of("k", &in, NULL, 0);
+  AuditPtx ptx = {0};
+  MachineWork w = {.blocks = 132, .warps_per_block = 1, .stall = m->issue_clocks};
+  double far = machine_far_clocks(m), near = d->l1_latency.value, mean = 75 * near + 25 * far;
+  l.chain = (SolEmuChain){.l1_waits = 132 * 75, .far_waits = 132 * 25};
+  l.balance = (SolEmuBalance){.longest = (100 * far) / mean, .busiest = 1};
+  AuditWaits same = {.far = far}, l2 = {.far = d->l2_latency.value};
+  CHECK_NEAR(audit_longest(m, &w, &same, &l, &ptx, 1), 100 * far / mean, 1e-9);
+  double found = 75 * near + 25 * l2.far, excess = 100 * far - mean;
+  CHECK_NEAR(audit_longest(m, &w, &l2, &l, &ptx, 1), 1 + excess * l2.far / far / found, 1e-9);
+  CHECK_NEAR(audit_longest(m, &w, &l2, &l, &ptx, 1), 100 * l2.far / found, 0.1);
+  l.balance.busiest = l.balance.longest;
+  CHECK_NEAR(audit_longest(m, &w, &l2, &l, &ptx, 1), l.balance.longest, 0);
+}
+
 // Of two launches of one shape that differ, each takes its own time: what one waits does not overlap with what the other moves.
 TEST(launches_that_differ_are_priced_one_by_one) {
   AuditProgram p;

@@ -462,7 +462,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
                                   : machine_spills(m, spilled, w.blocks * w.warps_per_block, resident);
   if (l->machine && w.issues > 0) w.stall = clocks_issuing / w.issues;
   w.chain = audit_chain(m, &w, &waits, &l->chain, &ptx, scale);
-  w.longest = l->balance.longest;
+  w.longest = audit_longest(m, &w, &waits, l, &ptx, scale);
   w.busiest = l->balance.busiest;
   audit_add_replay(m, l, &waits, scale, line, &w);
 #define ADD_SPILLS(name) w.name += spills.name;

@@ -29,6 +29,10 @@ typedef struct AuditPtx { // of a launch, as its PTX has them
 } AuditPtx;
 double audit_chain(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);
+// MachineWork.longest. Where blocks have as much work but wait longer than others, because they come to memory first, they do so for
+// as long as the memory takes that serves this launch.
+double audit_longest(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
+                     const AuditLaunch *launch, const AuditPtx *ptx, double scale);
 // Times that warps wait for shared memory and shuffles, by the PTX.
 double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
 // Machine instructions that the PTX instruction stands for. What is longer than divisions and roots is a loop of ptxas's own.

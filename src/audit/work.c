@@ -249,12 +249,12 @@ static double far_of(const SolEmuChain *chain, double joined) {
   return all * joined * (1 - (joined < 1 ? power(near, 1 / joined) : root(near, joined)));
 }
 
-// The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain. A warp that it leads through
-// code which the machine guards is one that has lanes there.
-double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
-                   const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
+// Clocks of the critical paths of all blocks that ran; *far: those of waits for loads beyond L1. The chain follows the PTX's waits; where
+// the machine code has fewer or more of them, so does the chain. A warp that it leads through code which the machine guards is one that has
+// lanes there.
+static double chain_clocks(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
+                           const SolEmuChain *chain, const AuditPtx *ptx, double *far_clocks) {
   const SolDevice *d = m->device;
-  double mean = machine_wait_clocks(m, w) / sol_larger(w->warps_per_block, 1); // of the warps of all blocks
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
          near_ones = ptx->shared_waits + ptx->local_waits,
          shared = near_ones > 0 ? w->shared_waits / near_ones : 1,
@@ -266,12 +266,46 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   global.l1_waits *= 1 - local, global.far_waits *= 1 - local;
   double far = far_of(&global, loads), near = (global.l1_waits + global.far_waits) * loads - far,
          close = chain->shared_waits + (chain->l1_waits + chain->far_waits) * local;
-  double longest =
-      chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + far * waits->far +
-      close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
-      chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
-      chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks + chain->sleeps;
-  return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
+  *far_clocks = far * waits->far;
+  return chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + *far_clocks +
+         close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
+         chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
+         chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks + chain->sleeps;
+}
+
+// Of the warps of all blocks.
+static double mean_clocks(const MachineModel *m, const MachineWork *w) {
+  return machine_wait_clocks(m, w) / sol_larger(w->warps_per_block, 1);
+}
+
+double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
+                   const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
+  double far, longest = chain_clocks(m, w, waits, chain, ptx, &far) * scale, mean = mean_clocks(m, w);
+  return mean > 0 && longest > mean ? longest / mean : 1;
+}
+
+// What the emulator took the same paths for: it did not know what of memory would be in L2, nor the machine's code.
+static double emulated_clocks(const MachineModel *m, const SolEmuChain *c) {
+  const SolDevice *d = m->device;
+  return c->issues * m->issue_clocks + c->l1_waits * d->l1_latency.value +
+         c->far_waits * machine_far_clocks(m) + c->shared_waits * d->smem_latency.value +
+         c->barriers * machine_barrier(m, MACHINE_USUAL_WARPS) + c->other_waits * m->other_shared_clocks +
+         c->cluster_barriers * m->cluster_barrier_clocks + c->fences * m->fence_clocks +
+         c->store_fences * m->store_fence_clocks + c->sleeps;
+}
+
+// What a block waits longer than others, at most: for all that others find in L1, because it came first.
+double audit_longest(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
+                     const AuditLaunch *l, const AuditPtx *ptx, double scale) {
+  double far, clocks = chain_clocks(m, w, waits, &l->chain, ptx, &far),
+              priced = sol_larger(clocks, mean_clocks(m, w) / scale),
+              emulated = emulated_clocks(m, &l->chain), latency = machine_far_clocks(m),
+              waited = l->chain.far_waits * latency, excess = l->balance.longest - 1;
+  double work = (l->balance.busiest - 1) * __builtin_ceil(w->blocks / m->device->sms.value),
+         first = l->chain.l1_waits * (latency - m->device->l1_latency.value) / emulated,
+         part = sol_smaller(excess - sol_larger(work, 0), first);
+  if (!(part > 0) || !(priced > 0) || !(waited > 0)) return l->balance.longest;
+  return 1 + excess - part + part * emulated / priced * (far / waited);
 }
 
 // Whether the packets of an atomic have several lanes: 0 to 1.

@@ -122,6 +122,7 @@ double machine_light(const MachineModel *model, double bytes, double launches, d
 // ---- demands.c ----
 
 double machine_stall(const MachineModel *model, const MachineWork *work); // clocks between instructions
+enum { MACHINE_USUAL_WARPS = 8 }; // of a block, where the emulator compares paths
 double machine_barrier(const MachineModel *model, double warps); // clocks of a barrier of a block of so many
 // Clocks until a load that misses L1 arrives, where it is not known what serves it: L2 or DRAM, half of them each. 0:
 // nobody has measured it.
