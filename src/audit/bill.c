@@ -430,7 +430,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
                    .blocks = blocks_of(l),
                    .warps_per_block = s->occupancy.warps_per_block,
                    .blocks_per_sm = s->occupancy.blocks_per_sm};
-  AuditWaits waits = audit_waits(m, l->insts, l->inst_count, &l->flight);
+  AuditWaits waits = audit_waits(m, l->insts, l->inst_count, &l->flight, w.blocks);
   AuditPtx ptx = {.load_waits = l->machine ? l->flight.waits * scale : 0};
   double accesses = 0, clocks_issuing = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {

@@ -15,8 +15,9 @@ typedef struct AuditWaits {
   double clocks;   // of one wait
   double far;      // of one wait for a load that misses L1
 } AuditWaits;
+// blocks: of the launch; a single one has L2 and DRAM for itself.
 AuditWaits audit_waits(const MachineModel *model, const AuditInst *insts, uint32_t count,
-                       const SolEmuFlight *flight);
+                       const SolEmuFlight *flight, double blocks);
 double audit_plain(const AuditInst *inst); // executions, as of plain instructions
 // Adds the demands of the instruction, its counts times `scale`.
 void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditWaits *waits, double scale,

@@ -7,7 +7,7 @@
 //     join_lines lines, L1 merges most of the packets of both.
 //  2. A wait for loads is as long as the latency of the slowest. Each load is served by L1, L2 or DRAM with the
 //     mean probability over all of the kernel's loads; sectors served by DRAM are its bytes over 32.
-//     Where lanes are at several lines, it ends when the last request, of l2_scattered_rate a clock, is answered.
+//     An SM that is alone waits less. Where lanes are at several lines, it ends when the last request, of l2_scattered_rate a clock, is answered.
 //  3. A warp has near_in_flight loads from shared memory in flight before it waits; a shuffle has the latency
 //     of shared memory.
 //  4. Constant memory serves one word at a time; a load takes constant_apart_clocks longer for each word beyond the first.
@@ -41,8 +41,9 @@ static double root(double p, double n) {
 }
 
 AuditWaits audit_waits(const MachineModel *m, const AuditInst *insts, uint32_t count,
-                       const SolEmuFlight *flight) {
+                       const SolEmuFlight *flight, double blocks) {
   const SolDevice *d = m->device;
+  bool alone = blocks <= 1;
   double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0, lines = 0;
   for (uint32_t i = 0; i < count; i++) {
     load_waits += insts[i].executed.load_waits;
@@ -64,8 +65,10 @@ AuditWaits audit_waits(const MachineModel *m, const AuditInst *insts, uint32_t c
   double together = w.per_load > 0 ? 1 / w.per_load : 1;
   double in_l1 = power(near / all, together), in_l2 = power((near + l2) / all, together);
   double last = lines > requests ? (lines / requests - 1) / m->l2_scattered_rate : 0;
-  w.clocks = in_l1 * d->l1_latency.value + (in_l2 - in_l1) * d->l2_latency.value +
-             (1 - in_l2) * d->mem_latency.value + (1 - in_l1) * last;
+  double from_l2 = d->l2_latency.value * (alone ? m->alone_l2_share : 1),
+         from_dram = d->mem_latency.value * (alone ? m->alone_dram_share : 1);
+  w.clocks =
+      in_l1 * d->l1_latency.value + (in_l2 - in_l1) * from_l2 + (1 - in_l2) * from_dram + (1 - in_l1) * last;
   w.far = in_l1 < 1 ? (w.clocks - in_l1 * d->l1_latency.value) / (1 - in_l1) : 0;
   return w;
 }
