@@ -99,6 +99,63 @@ TEST(launches_of_a_kernel_are_summed_and_shapes_kept_apart) {
   audit_free(&p);
 }
 
+// A division is many instructions, which a warp goes through once; of a loop that ptxas adds an SM has one copy.
+TEST(code_is_what_the_machine_has_for_each_instruction_that_ran) {
+  AuditInst in = load_inst(1000, 4000);
+  CHECK_NEAR(audit_code(&in), 1, 0);
+  in.by_machine = true;
+  in.executed.issues = 28000;
+  CHECK_NEAR(audit_code(&in), 28, 0);
+  in.executed.issues = 1e6;
+  CHECK_NEAR(audit_code(&in), 32, 0);
+  in.counts.executions = 0;
+  CHECK_NEAR(audit_code(&in), 0, 0);
+}
+
+// Of blocks with equal work the one that comes first waits for memory, where others find the same in L1: as long as what serves this launch
+// takes, not as long as the emulator took it for. A block with more work than others is as much longer, whatever serves it.
+TEST(the_longest_block_waits_for_what_serves_it) {
+  const MachineModel *m = h200();
+  const SolDevice *d = m->device;
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch l = launch_of("k", &in, NULL, 0);
+  AuditPtx ptx = {0};
+  MachineWork w = {.blocks = 132, .warps_per_block = 1, .stall = m->issue_clocks};
+  double far = machine_far_clocks(m), near = d->l1_latency.value, mean = 75 * near + 25 * far;
+  l.chain = (SolEmuChain){.l1_waits = 132 * 75, .far_waits = 132 * 25};
+  l.balance = (SolEmuBalance){.longest = (100 * far) / mean, .busiest = 1};
+  AuditWaits same = {.far = far}, l2 = {.far = d->l2_latency.value};
+  CHECK_NEAR(audit_longest(m, &w, &same, &l, &ptx, 1), 100 * far / mean, 1e-9);
+  double found = 75 * near + 25 * l2.far, excess = 100 * far - mean;
+  CHECK_NEAR(audit_longest(m, &w, &l2, &l, &ptx, 1), 1 + excess * l2.far / far / found, 1e-9);
+  CHECK_NEAR(audit_longest(m, &w, &l2, &l, &ptx, 1), 100 * l2.far / found, 0.1);
+  l.balance.busiest = l.balance.longest;
+  CHECK_NEAR(audit_longest(m, &w, &l2, &l, &ptx, 1), l.balance.longest, 0);
+}
+
+// Of two launches of one shape that differ, each takes its own time: what one waits does not overlap with what the other moves.
+TEST(launches_that_differ_are_priced_one_by_one) {
+  AuditProgram p;
+  CHECK_INT(audit_start(&p, gpu("h200"), NULL), SOL_OK);
+  AuditInst in = load_inst(1000, 4000);
+  AuditLaunch moves = launch_of("k", &in, NULL, 0), waits = moves;
+  moves.earlier_read = 400000000;
+  waits.chain.sleeps = 132 * 200e3;
+  MachineTime each[2], both = {0};
+  CHECK_INT(audit_launch_time(gpu("h200"), &moves, &each[0], NULL), SOL_OK);
+  CHECK_INT(audit_launch_time(gpu("h200"), &waits, &each[1], NULL), SOL_OK);
+  CHECK(each[0].bound == MACHINE_DRAM && each[1].bound == MACHINE_LATENCY);
+  CHECK_INT(audit_add(&p, &moves, NULL), SOL_OK);
+  CHECK_INT(audit_add(&p, &waits, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&p, NULL), SOL_OK);
+  const AuditKernel *k = &p.kernels[0];
+  CHECK_NEAR(k->time.total, each[0].total + each[1].total, 1e-12);
+  CHECK_INT(machine_time(h200(), &k->work, &both, NULL), SOL_OK);
+  CHECK(k->time.total > 1.2 * both.total);
+  CHECK_NEAR(audit_gain(&p, k, &k->work), 1, 1e-12); // a rule that changes nothing gains nothing
+  audit_free(&p);
+}
+
 // A title cuts template arguments that are too long; what differs in them alone is told apart all the same.
 TEST(instances_of_a_template_have_different_titles) {
   AuditProgram p;

@@ -132,15 +132,29 @@ TEST(stores_that_follow_others_are_joined_with_them) {
 TEST(a_wait_is_as_long_as_the_slowest_of_its_loads) {
   AuditInst in = load_inst(100, 400);
   SolEmuFlight flight = {.loads = 100, .waits = 100};
-  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight).clocks, far_clocks(), 1e-12);
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight, 132).clocks, far_clocks(), 1e-12);
   in.counts.dram_read /= 2; // half of the sectors were in L2
-  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight).clocks, (far_clocks() + l2_clocks()) / 2, 1e-12);
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight, 132).clocks, (far_clocks() + l2_clocks()) / 2, 1e-12);
   flight.waits = 50; // two together: a quarter of the waits find both in L2
-  AuditWaits w = audit_waits(h200(), &in, 1, &flight);
+  AuditWaits w = audit_waits(h200(), &in, 1, &flight, 132);
   CHECK_NEAR(w.per_load, 0.5, 0);
   CHECK_NEAR(w.clocks, 0.25 * l2_clocks() + 0.75 * far_clocks(), 1e-12);
   in.counts.l2_requests = 3200; // lanes at 32 lines: the last request leaves later than the first
-  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight).clocks - w.clocks, 31 / h200()->l2_scattered_rate, 1e-9);
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight, 132).clocks - w.clocks, 31 / h200()->l2_scattered_rate,
+             1e-9);
+}
+
+// One block runs on one SM, and finds what that SM read before in the half of L2 next to it.
+TEST(an_sm_that_is_alone_waits_less) {
+  AuditInst in = load_inst(100, 400);
+  SolEmuFlight flight = {.loads = 100, .waits = 100};
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight, 1).clocks, far_clocks() * h200()->alone_dram_share, 1e-12);
+  in.counts.dram_read = 0;
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight, 1).clocks, l2_clocks() * h200()->alone_l2_share, 1e-12);
+  CHECK_NEAR(audit_waits(h200(), &in, 1, &flight, 2).clocks, l2_clocks(), 1e-12);
+  SolDevice other = *h200()->device;
+  other.id = "another";
+  CHECK_NEAR(machine_model(&other).alone_l2_share, 1, 0); // its latency is that of a chase already
 }
 
 TEST(shared_memory_and_shuffles_are_waited_for) {

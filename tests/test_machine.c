@@ -359,6 +359,23 @@ TEST(swaps_behind_a_test_are_tried_by_all_that_are_resident) {
   CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 0, 0);
 }
 
+// In each launch, however much else there is to do; beyond what an SM keeps of it, the waits have it.
+TEST(code_is_fetched_for_the_first_time_in_every_launch) {
+  MachineModel m = h200();
+  MachineWork w = full();
+  w.launches = 3;
+  w.dram_read = copy_rate();
+  double without = time_of(&w).total, each = m.cold_clocks / clock_rate();
+  w.code = 3 * 1000;
+  CHECK_NEAR(time_of(&w).total - without, 3000 * each, 1e-9);
+  w.code = 3 * 100000;
+  CHECK_NEAR(time_of(&w).total - without, 3 * m.code_bytes / 16 * each, 1e-9);
+  w.replayed = 1;
+  without = time_of(&w).total;
+  w.code = 0;
+  CHECK_NEAR(time_of(&w).total, without, 0);
+}
+
 TEST(managed_pages_move_beside_nothing_else) {
   MachineModel m = h200();
   MachineWork w = full();

@@ -121,7 +121,8 @@ typedef struct AuditShape { // launches of one geometry
   double floor_bytes; // compulsory traffic, summed over launches
   SolOccupancy occupancy;
   MachineWork work;
-  MachineTime time;
+  MachineTime time;                // each launch priced by itself
+  double uneven;                   // that over the time of `work` if all launches were alike
   const MachineTimeline *timeline; // of its first launch; NULL: none was traced
   uint64_t timeline_block;         // the block's number
   bool timeline_cut;               // it is only the beginning of the block's life

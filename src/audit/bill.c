@@ -430,13 +430,14 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
                    .blocks = blocks_of(l),
                    .warps_per_block = s->occupancy.warps_per_block,
                    .blocks_per_sm = s->occupancy.blocks_per_sm};
-  AuditWaits waits = audit_waits(m, l->insts, l->inst_count, &l->flight);
+  AuditWaits waits = audit_waits(m, l->insts, l->inst_count, &l->flight, w.blocks);
   AuditPtx ptx = {.load_waits = l->machine ? l->flight.waits * scale : 0};
   double accesses = 0, clocks_issuing = 0;
   for (uint32_t i = 0; i < l->inst_count; i++) {
     const AuditInst *in = &l->insts[i];
     accesses += in->executed.spills * scale;
     audit_demand(m, in, &waits, scale, &w);
+    w.code += audit_code(in);
     ptx.executions += audit_plain(in) * scale;
     ptx.idle += in->executed.idle * scale;
     ptx.shared_waits += l->machine ? audit_shared_waits(m, in) * scale : 0;
@@ -461,7 +462,7 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
                                   : machine_spills(m, spilled, w.blocks * w.warps_per_block, resident);
   if (l->machine && w.issues > 0) w.stall = clocks_issuing / w.issues;
   w.chain = audit_chain(m, &w, &waits, &l->chain, &ptx, scale);
-  w.longest = l->balance.longest;
+  w.longest = audit_longest(m, &w, &waits, l, &ptx, scale);
   w.busiest = l->balance.busiest;
   audit_add_replay(m, l, &waits, scale, line, &w);
 #define ADD_SPILLS(name) w.name += spills.name;
@@ -502,6 +503,10 @@ SolStatus audit_add_launch(AuditProgram *p, const AuditLaunch *l, AuditKernel **
   if (line) *line = (MachineTimeline){0};
   MachineWork work = work_of(&p->machine, l, s, scale, line);
   if (line) s->timeline = line, s->timeline_block = l->trace->block, s->timeline_cut = l->trace->cut;
+  MachineTime time;
+  SolStatus status = machine_time(&p->machine, &work, &time, err);
+  if (status) return status;
+  audit_add_time(&s->time, &time);
   p->state->replayed = work.replayed > 0;
   p->state->exposed = work.exposed;
   machine_work_add(&s->work, &work);

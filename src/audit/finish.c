@@ -1,15 +1,16 @@
-// From sums to the bill: times of each geometry, the kernel's as their sum, light, tax, findings in order.
+// From sums to the bill: the kernel's time as the sum of its launches', light, tax, findings in order.
 #include "audit/inside.h"
 #include "base/error.h"
 #include "base/heap.h"
 
-static void add_time(MachineTime *to, const MachineTime *from) {
+void audit_add_time(MachineTime *to, const MachineTime *from) {
   for (int r = 0; r < MACHINE_RESOURCES; r++) to->seconds[r] += from->seconds[r];
   to->total += from->total;
   to->pages += from->pages;
   to->gap += from->gap;
   to->left_out |= from->left_out;
   to->replayed |= from->replayed;
+  to->waves = from->waves;
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (to->seconds[r] > to->seconds[to->bound]) to->bound = (MachineResource)r;
 }
@@ -27,16 +28,18 @@ static SolStatus finish_kernel(AuditProgram *p, AuditKernel *k, SolError *err) {
   double slowest = -1;
   for (uint32_t i = 0; i < k->shape_count; i++) {
     AuditShape *s = &k->shapes[i];
-    SolStatus status = machine_time(&p->machine, &s->work, &s->time, err);
+    MachineTime together;
+    SolStatus status = machine_time(&p->machine, &s->work, &together, err);
     if (status) return status;
+    s->uneven = together.total > 0 ? s->time.total / together.total : 1;
     machine_work_add(&k->work, &s->work);
-    add_time(&k->time, &s->time);
+    audit_add_time(&k->time, &s->time);
     if (s->time.total <= slowest) continue;
     slowest = s->time.total;
     k->slowest = s;
     k->occupancy = s->occupancy;
-    k->time.waves = s->time.waves;
   }
+  if (k->slowest) k->time.waves = k->slowest->time.waves;
   gather_insts(p, k);
   audit_find_light(p, k);
   return audit_lines(p, k, err);
@@ -106,7 +109,7 @@ double audit_seconds_with(const AuditProgram *p, const AuditKernel *k, const Mac
     if (w.graph_launches > w.launches) w.graph_launches = w.launches;
     MachineTime time;
     if (machine_time(&p->machine, &w, &time, NULL)) return 0;
-    seconds += time.total;
+    seconds += time.total * s->uneven;
   }
   return seconds;
 }

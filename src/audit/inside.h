@@ -15,8 +15,9 @@ typedef struct AuditWaits {
   double clocks;   // of one wait
   double far;      // of one wait for a load that misses L1
 } AuditWaits;
+// blocks: of the launch; a single one has L2 and DRAM for itself.
 AuditWaits audit_waits(const MachineModel *model, const AuditInst *insts, uint32_t count,
-                       const SolEmuFlight *flight);
+                       const SolEmuFlight *flight, double blocks);
 double audit_plain(const AuditInst *inst); // executions, as of plain instructions
 // Adds the demands of the instruction, its counts times `scale`.
 void audit_demand(const MachineModel *model, const AuditInst *inst, const AuditWaits *waits, double scale,
@@ -29,8 +30,14 @@ typedef struct AuditPtx { // of a launch, as its PTX has them
 } AuditPtx;
 double audit_chain(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);
+// MachineWork.longest. Where blocks have as much work but wait longer than others, because they come to memory first, they do so for
+// as long as the memory takes that serves this launch.
+double audit_longest(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
+                     const AuditLaunch *launch, const AuditPtx *ptx, double scale);
 // Times that warps wait for shared memory and shuffles, by the PTX.
 double audit_shared_waits(const MachineModel *model, const AuditInst *inst);
+// Machine instructions that the PTX instruction stands for. What is longer than divisions and roots is a loop of ptxas's own.
+double audit_code(const AuditInst *inst);
 double audit_flops(const AuditInst *inst); // of tensor cores, of all executions, in units of the fp16 rate
 double audit_l1_passes(const MachineModel *model, const AuditInst *inst); // wavefronts of L1, all executions
 // Clocks of L2 for the instruction's atomics on the busiest `atomic_bytes`.
@@ -91,6 +98,7 @@ SolStatus audit_keep_launch(AuditProgram *program, const AuditKernel *kernel, co
 bool audit_add_faults(AuditProgram *program, AuditKernel *kernel, const AuditFault *faults, uint32_t count,
                       uint64_t left_out); // false: out of memory
 void audit_kept_free(AuditProgram *program);
+void audit_add_time(MachineTime *to, const MachineTime *from); // finish.c: one launch or shape after another
 
 // ---- lines.c: sums by source line ----
 

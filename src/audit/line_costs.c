@@ -185,7 +185,7 @@ static double cost_of(const double parts[MACHINE_RESOURCES], const Use *use, con
 }
 
 void audit_line_costs(const AuditProgram *p, AuditKernel *k) {
-  AuditWaits waits = audit_waits(&p->machine, k->insts, k->inst_count, &k->flight);
+  AuditWaits waits = audit_waits(&p->machine, k->insts, k->inst_count, &k->flight, k->work.blocks);
   Weights w = weights_of(p, k);
   Use sum = {{0}, 0};
   for (uint32_t i = 0; i < k->inst_count; i++) {

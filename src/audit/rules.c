@@ -242,7 +242,8 @@ static bool look_at(Rules *r, AuditProgram *program, AuditKernel *kernel) {
   r->demands = sol_arena_alloc(&program->arena, (kernel->inst_count + 1) * sizeof *r->demands);
   r->access = sol_arena_alloc(&program->arena, kernel->inst_count + 1);
   if (!r->demands || !r->access) return false;
-  AuditWaits waits = audit_waits(&program->machine, kernel->insts, kernel->inst_count, &kernel->flight);
+  AuditWaits waits =
+      audit_waits(&program->machine, kernel->insts, kernel->inst_count, &kernel->flight, kernel->work.blocks);
   for (uint32_t i = 0; i < kernel->inst_count; i++)
     audit_demand(&program->machine, &kernel->insts[i], &waits, 1, &r->demands[i]);
   rules_classify_accesses(r);

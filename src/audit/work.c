@@ -7,7 +7,7 @@
 //     join_lines lines, L1 merges most of the packets of both.
 //  2. A wait for loads is as long as the latency of the slowest. Each load is served by L1, L2 or DRAM with the
 //     mean probability over all of the kernel's loads; sectors served by DRAM are its bytes over 32.
-//     Where lanes are at several lines, it ends when the last request, of l2_scattered_rate a clock, is answered.
+//     An SM that is alone waits less. Where lanes are at several lines, it ends when the last request, of l2_scattered_rate a clock, is answered.
 //  3. A warp has near_in_flight loads from shared memory in flight before it waits; a shuffle has the latency
 //     of shared memory.
 //  4. Constant memory serves one word at a time; a load takes constant_apart_clocks longer for each word beyond the first.
@@ -41,8 +41,9 @@ static double root(double p, double n) {
 }
 
 AuditWaits audit_waits(const MachineModel *m, const AuditInst *insts, uint32_t count,
-                       const SolEmuFlight *flight) {
+                       const SolEmuFlight *flight, double blocks) {
   const SolDevice *d = m->device;
+  bool alone = blocks <= 1;
   double near = 0, l2 = 0, dram = 0, requests = 0, load_waits = 0, lines = 0;
   for (uint32_t i = 0; i < count; i++) {
     load_waits += insts[i].executed.load_waits;
@@ -64,8 +65,10 @@ AuditWaits audit_waits(const MachineModel *m, const AuditInst *insts, uint32_t c
   double together = w.per_load > 0 ? 1 / w.per_load : 1;
   double in_l1 = power(near / all, together), in_l2 = power((near + l2) / all, together);
   double last = lines > requests ? (lines / requests - 1) / m->l2_scattered_rate : 0;
-  w.clocks = in_l1 * d->l1_latency.value + (in_l2 - in_l1) * d->l2_latency.value +
-             (1 - in_l2) * d->mem_latency.value + (1 - in_l1) * last;
+  double from_l2 = d->l2_latency.value * (alone ? m->alone_l2_share : 1),
+         from_dram = d->mem_latency.value * (alone ? m->alone_dram_share : 1);
+  w.clocks =
+      in_l1 * d->l1_latency.value + (in_l2 - in_l1) * from_l2 + (1 - in_l2) * from_dram + (1 - in_l1) * last;
   w.far = in_l1 < 1 ? (w.clocks - in_l1 * d->l1_latency.value) / (1 - in_l1) : 0;
   return w;
 }
@@ -249,12 +252,12 @@ static double far_of(const SolEmuChain *chain, double joined) {
   return all * joined * (1 - (joined < 1 ? power(near, 1 / joined) : root(near, joined)));
 }
 
-// The chain follows the PTX's waits; where the machine code has fewer or more of them, so does the chain. A warp that it leads through
-// code which the machine guards is one that has lanes there.
-double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
-                   const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
+// Clocks of the critical paths of all blocks that ran; *far: those of waits for loads beyond L1. The chain follows the PTX's waits; where
+// the machine code has fewer or more of them, so does the chain. A warp that it leads through code which the machine guards is one that has
+// lanes there.
+static double chain_clocks(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
+                           const SolEmuChain *chain, const AuditPtx *ptx, double *far_clocks) {
   const SolDevice *d = m->device;
-  double mean = machine_wait_clocks(m, w) / sol_larger(w->warps_per_block, 1); // of the warps of all blocks
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
          near_ones = ptx->shared_waits + ptx->local_waits,
          shared = near_ones > 0 ? w->shared_waits / near_ones : 1,
@@ -266,12 +269,46 @@ double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits
   global.l1_waits *= 1 - local, global.far_waits *= 1 - local;
   double far = far_of(&global, loads), near = (global.l1_waits + global.far_waits) * loads - far,
          close = chain->shared_waits + (chain->l1_waits + chain->far_waits) * local;
-  double longest =
-      chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + far * waits->far +
-      close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
-      chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
-      chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks + chain->sleeps;
-  return mean > 0 && longest * scale > mean ? longest * scale / mean : 1;
+  *far_clocks = far * waits->far;
+  return chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + *far_clocks +
+         close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
+         chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
+         chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks + chain->sleeps;
+}
+
+// Of the warps of all blocks.
+static double mean_clocks(const MachineModel *m, const MachineWork *w) {
+  return machine_wait_clocks(m, w) / sol_larger(w->warps_per_block, 1);
+}
+
+double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
+                   const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
+  double far, longest = chain_clocks(m, w, waits, chain, ptx, &far) * scale, mean = mean_clocks(m, w);
+  return mean > 0 && longest > mean ? longest / mean : 1;
+}
+
+// What the emulator took the same paths for: it did not know what of memory would be in L2, nor the machine's code.
+static double emulated_clocks(const MachineModel *m, const SolEmuChain *c) {
+  const SolDevice *d = m->device;
+  return c->issues * m->issue_clocks + c->l1_waits * d->l1_latency.value +
+         c->far_waits * machine_far_clocks(m) + c->shared_waits * d->smem_latency.value +
+         c->barriers * machine_barrier(m, MACHINE_USUAL_WARPS) + c->other_waits * m->other_shared_clocks +
+         c->cluster_barriers * m->cluster_barrier_clocks + c->fences * m->fence_clocks +
+         c->store_fences * m->store_fence_clocks + c->sleeps;
+}
+
+// What a block waits longer than others, at most: for all that others find in L1, because it came first.
+double audit_longest(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
+                     const AuditLaunch *l, const AuditPtx *ptx, double scale) {
+  double far, clocks = chain_clocks(m, w, waits, &l->chain, ptx, &far),
+              priced = sol_larger(clocks, mean_clocks(m, w) / scale),
+              emulated = emulated_clocks(m, &l->chain), latency = machine_far_clocks(m),
+              waited = l->chain.far_waits * latency, excess = l->balance.longest - 1;
+  double work = (l->balance.busiest - 1) * __builtin_ceil(w->blocks / m->device->sms.value),
+         first = l->chain.l1_waits * (latency - m->device->l1_latency.value) / emulated,
+         part = sol_smaller(excess - sol_larger(work, 0), first);
+  if (!(part > 0) || !(priced > 0) || !(waited > 0)) return l->balance.longest;
+  return 1 + excess - part + part * emulated / priced * (far / waited);
 }
 
 // Whether the packets of an atomic have several lanes: 0 to 1.
@@ -342,6 +379,13 @@ double audit_guard_lanes(const MachineModel *m, const AuditLaunch *l, const Audi
 double audit_plain(const AuditInst *in) {
   double rare = in->size > 1 ? (double)in->counts.turns * SOL_EMU_RARE : 0;
   return (double)in->counts.executions * (in->size ? in->size : 1) + rare;
+}
+
+double audit_code(const AuditInst *in) {
+  enum { MOST = 32 };
+  double executions = (double)in->counts.executions;
+  if (!(executions > 0) || (!in->by_machine && in->unit == SOL_EMU_CLASS_NAME)) return 0;
+  return sol_smaller((in->by_machine ? in->executed.issues : audit_plain(in)) / executions, MOST);
 }
 
 // ptxas takes stack in steps: what rounds the arrays up is no spill.

@@ -18,14 +18,13 @@ static uint32_t percent(double share) {
 }
 
 static SolEmuClocks clocks_of(const MachineModel *m) {
-  enum { USUAL_WARPS = 8 }; // of a block
   const SolDevice *d = m->device;
   return (SolEmuClocks){.issues = whole(m->issue_clocks),
                         .l1_waits = whole(known_or_zero(d->l1_latency)),
                         .far_waits = whole(machine_far_clocks(m)),
                         .shared_waits = whole(known_or_zero(d->smem_latency)),
                         .other_waits = whole(m->other_shared_clocks),
-                        .barriers = whole(machine_barrier(m, USUAL_WARPS)),
+                        .barriers = whole(machine_barrier(m, MACHINE_USUAL_WARPS)),
                         .cluster_barriers = whole(m->cluster_barrier_clocks),
                         .fences = whole(m->fence_clocks),
                         .store_fences = whole(m->store_fence_clocks),

@@ -38,7 +38,9 @@
 //     first has changed it, if they are resident: each tries guarded_tries times. Where warps come more seldom than that, because of whatever else they do, none waits.
 // 13. Mapped memory of the host gives and takes host_share of the link's bandwidth, beside everything else; atomics on it are performed one after
 //     another, host_atomic_clocks each.
-// 14. Managed pages that the device does not have move to it as they are touched, by blocks, groups and pages, beside nothing else.
+// 14. Instructions that an SM executes for the first time in a launch take cold_clocks longer each, and all its warps wait for them. Of code
+//     beyond code_bytes each execution is such a one: audit/scoreboards.c. Where a block was replayed its start was measured with that.
+// 15. Managed pages that the device does not have move to it as they are touched, by blocks, groups and pages, beside nothing else.
 #include "machine/work.h"
 
 #include "base/error.h"
@@ -324,6 +326,13 @@ static double page_seconds(const MachineModel *m, const MachineWork *w) {
          1e-6;
 }
 
+// An SM goes through the kernel's code for the first time in every launch.
+static double cold_seconds(const MachineModel *m, const MachineWork *w) {
+  enum { INST_BYTES = 16 };
+  double most = m->code_bytes / INST_BYTES * w->launches;
+  return w->replayed > 0.5 ? 0 : sol_smaller(w->code, most) * m->cold_clocks / m->device->boost_clock.value;
+}
+
 // Both directions at the same time.
 static double host_seconds(const MachineModel *m, const MachineWork *w) {
   return sol_larger(w->host_read, w->host_write) / (m->host_bandwidth * m->host_share) +
@@ -375,8 +384,9 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   double work = out->replayed ? busy + s[MACHINE_LATENCY] : worked(&m, w, rest, busy, s[MACHINE_LATENCY]);
   const double parts[] = {work, s[MACHINE_BLOCKS], host_seconds(model, w)};
   out->pages = page_seconds(model, w);
-  out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end) + out->pages;
-  s[MACHINE_LATENCY] = sol_larger(s[MACHINE_LATENCY], parts[2]) + out->pages;
+  double alone = out->pages + cold_seconds(model, w); // beside nothing else
+  out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end) + alone;
+  s[MACHINE_LATENCY] = sol_larger(s[MACHINE_LATENCY], parts[2]) + alone;
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)
     if (s[r] > s[out->bound]) out->bound = (MachineResource)r;

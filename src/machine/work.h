@@ -59,6 +59,7 @@
   X(convert)                                                                                                 \
   X(tensor_flops)     /* of mma and wmma, in units of the fp16 rate: tf32 counts twice, fp8 half */          \
   X(barriers)         /* executions by a warp of a block-wide barrier */                                     \
+  X(code)             /* machine instructions that an SM executes at least once */                           \
   X(load_waits)       /* times a warp waits for global, local or texture loads (SolEmuFlight.waits) */       \
   X(load_wait_clocks) /* clocks of those waits, each by where its sectors came from; modelled */             \
   X(call_clocks)      /* that warps wait for calls of printf, malloc and free */                             \
@@ -122,6 +123,7 @@ double machine_light(const MachineModel *model, double bytes, double launches, d
 // ---- demands.c ----
 
 double machine_stall(const MachineModel *model, const MachineWork *work); // clocks between instructions
+enum { MACHINE_USUAL_WARPS = 8 }; // of a block, where the emulator compares paths
 double machine_barrier(const MachineModel *model, double warps); // clocks of a barrier of a block of so many
 // Clocks until a load that misses L1 arrives, where it is not known what serves it: L2 or DRAM, half of them each. 0:
 // nobody has measured it.
