@@ -260,7 +260,6 @@ INLINE void ring_hand_stats(RingShared *shared, uint32_t lap, Stats s) {
   s = warp_stats(s);
   ring_hand_over(shared, lap, s.count, s.mean, s.squares);
 }
-INLINE void ring_hand_sum(RingShared *shared, uint32_t lap, float2 v) { ring_hand_over(shared, lap, warp_sum(v.x), lanes_highest(v.y, 32), 0); }
 
 INLINE Vec slot_chunk(const uint4 *memory, Turn t, int i) {
   Vec v;
