@@ -229,38 +229,6 @@ INLINE void cut_chunk(Raw *raw, int per, int size) {
   if (raw->beyond) cut_words(raw->w, per * size / 4, raw->beyond);
 }
 
-// `count` elements (1, 2, 4 or 8) of a vector of weights, from `first` on, which may be before it or run on over its end: these are
-// whatever is there. Its type is known at run time.
-typedef struct Weights {
-  Raw raw[2];
-} Weights;
-
-INLINE void load_weights_at(const void *vector, int64_t n, int64_t first, int count, int kind, Weights *w) {
-  const bool both = count == 8; // of 4 bytes: two chunks
-  Spread all = {0, n, {0, 0, 0}, 0};
-  Chunk c = {0, first, first >= 0 && first + count <= n}, next = {0, first + 4, c.full};
-  if (kind == KIND_FP32) {
-    Extent e = extent_of(vector, 0, all, 4);
-    load_chunk(e, vector, c, n, both ? 4 : count, 4, &w->raw[0]);
-    if (both) load_chunk(e, vector, next, n, 4, 4, &w->raw[1]);
-  } else {
-    load_chunk(extent_of(vector, 0, all, 2), vector, c, n, count, 2, &w->raw[0]);
-  }
-}
-
-INLINE void widen_weights(int count, int kind, Weights *w, float *f) {
-  const bool both = count == 8;
-  if (kind == KIND_FP32) {
-    cut_chunk(&w->raw[0], both ? 4 : count, 4);
-    to_floats(w->raw[0].w, both ? 4 : count, KIND_FP32, f);
-    if (both) cut_chunk(&w->raw[1], 4, 4);
-    if (both) to_floats(w->raw[1].w, 4, KIND_FP32, f + 4);
-  } else {
-    cut_chunk(&w->raw[0], count, 2);
-    to_floats(w->raw[0].w, count, kind, f);
-  }
-}
-
 // Bytes lo to hi - 1 of a chunk of `words` words that `at` starts, aligned to its size; lo and hi are whole elements. Whole
 // pieces of 8 and 4 bytes, and what is left of the words at both ends: each store has a predicate, for branches would part a warp's
 // lanes (which was slower, with fewer instructions).

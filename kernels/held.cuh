@@ -74,7 +74,6 @@ INLINE void warps_sync(int warps) {
   if (warps == 1) __syncwarp();
   else __syncthreads();
 }
-INLINE void held_sync(const Held &h) { warps_sync(h.warps); }
 
 // Copies this thread's chunks into shared memory; several loads are in flight.
 INLINE void held_fill(const Held &h) {
@@ -100,46 +99,10 @@ INLINE uint4 held_vector(const Held &h, int k) {
 }
 INLINE int64_t held_column(const Held &h, int k, int in) { return h.x.head + (h.first + h.lanes * k) * (16 / in); }
 
-// This thread's chunk k as floats, and its first column.
-INLINE int64_t held_chunk(const Held &h, int k, int kind, int in, float *f) {
-  Vec v;
-  v.v = held_vector(h, k);
-  widen(&v, kind, in, f);
-  return held_column(h, k, in);
-}
-
 // The column of this thread's edge number i; -1: it has none. Threads of a short row may have several.
 INLINE int64_t held_edge(const Held &h, int i) {
   int e = held_thread(h) + i * (h.warps * h.lanes);
   return h.rank == 0 && e < h.x.edges ? span_edge(&h.x, e) : -1;
-}
-
-// each(value, column) for the elements of a chunk, a word at a time: for functions that are long, not to be repeated for
-// each element.
-template <class Each> INLINE void chunk_each(uint4 v, int64_t column, int kind, int in, Each each) {
-#pragma unroll 1
-  for (int i = 0; i < 4; i++) {
-    uint32_t word = v.x;
-    v.x = v.y, v.y = v.z, v.z = v.w;
-    if (in == 4) {
-      each(__uint_as_float(word), column + i);
-    } else {
-      float2 two = widen2(word, kind);
-      each(two.x, column + 2 * i);
-      each(two.y, column + 2 * i + 1);
-    }
-  }
-}
-
-// The same for all chunks of this thread, and for all its elements.
-template <class Each> INLINE void held_each_chunk(const Held &h, int kind, int in, Each each) {
-#pragma unroll 1
-  for (int k = 0; k < h.count; k++) chunk_each(held_vector(h, k), held_column(h, k, in), kind, in, each);
-}
-template <class Each> INLINE void held_each(const Held &h, int kind, int in, Each each) {
-  held_each_chunk(h, kind, in, each);
-  int64_t edge;
-  for (int i = 0; (edge = held_edge(h, i)) >= 0; i++) each(load_one(h.x.at, edge, kind), edge);
 }
 
 INLINE void cluster_barrier(void) {
@@ -161,35 +124,6 @@ template <class Word> INLINE Word remote_word(const Word *here, int rank) {
   return v;
 }
 
-// `words` values of all threads of the row together, join(a, b) word by word; every thread gets the result. Two halves of
-// shared memory by turns: one barrier is enough. Where a row has several warps lanes is 32.
-template <int words, class Join> INLINE void held_fold(Held &h, HeldShared *s, uint64_t *v, uint64_t none, Join join) {
-  int t = h.turn;
-  h.turn ^= 1;
-#pragma unroll
-  for (int w = 0; w < words; w++)
-    for (int o = h.lanes / 2; o; o >>= 1) v[w] = join(v[w], __shfl_xor_sync(~0u, v[w], o));
-  if (h.warps == 1 && h.blocks == 1) return;
-#pragma unroll
-  for (int w = 0; w < words; w++)
-    if (h.lane == 0) s->warps[t][h.warp][w] = v[w];
-  __syncthreads();
-#pragma unroll
-  for (int w = 0; w < words; w++) {
-    v[w] = h.lane < h.warps ? s->warps[t][h.lane][w] : none;
-#pragma unroll
-    for (int o = 16; o; o >>= 1) v[w] = join(v[w], __shfl_xor_sync(~0u, v[w], o));
-    if (h.blocks > 1 && threadIdx.x == 0) s->block[t][w] = v[w];
-  }
-  if (h.blocks == 1) return;
-  cluster_barrier();
-#pragma unroll
-  for (int w = 0; w < words; w++) {
-    v[w] = none;
-    for (int i = 0; i < h.blocks; i++) v[w] = join(v[w], remote_word(&s->block[t][w], i));
-  }
-}
-
 // No block of a cluster may end while others read its shared memory: held_leave comes after the last fold, held_end last.
 INLINE void held_leave(const Held &h) {
   if (h.blocks > 1) cluster_arrive();
@@ -203,22 +137,5 @@ INLINE uint64_t word_of(float2 v) { return (uint64_t)__float_as_uint(v.y) << 32 
 INLINE float2 floats_of(uint64_t v) {
   return make_float2(__uint_as_float((uint32_t)v), __uint_as_float((uint32_t)(v >> 32)));
 }
-
-struct SoftmaxJoin {
-  __device__ uint64_t operator()(uint64_t a, uint64_t b) const {
-    return word_of(fold(floats_of(a), floats_of(b), FOLD_SOFTMAX));
-  }
-};
-struct SumJoin { // of two floats
-  __device__ uint64_t operator()(uint64_t a, uint64_t b) const {
-    return word_of(fold(floats_of(a), floats_of(b), FOLD_SUM));
-  }
-};
-struct CountJoin {
-  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
-};
-struct MostJoin {
-  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a > b ? a : b; }
-};
 
 #endif

@@ -162,12 +162,6 @@ INLINE void narrow_take(const char *row, NarrowPlace a, int kind, float rest, fl
   for (int k = 0; k < NARROW_EACH; k++) f[k] = narrow_has(a, k) ? load_one(row, a.lane + k * a.lanes, kind) : rest;
 }
 
-// The same of a vector (weights, biases), or `none` where there is none.
-INLINE void narrow_vector(const void *v, NarrowPlace a, int kind, float none, float *f) {
-#pragma unroll
-  for (int k = 0; k < NARROW_EACH; k++) f[k] = v && narrow_has(a, k) ? load_one(v, a.lane + k * a.lanes, kind) : none;
-}
-
 INLINE void narrow_store(char *row, int column, int kind, float f) {
   if (kind == KIND_FP8) row[column] = (char)fp8_pair(f, 0);
   else store_one(row, column, kind, f);

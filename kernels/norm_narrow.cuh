@@ -381,7 +381,7 @@ INLINE float narrow_result(NormKernel c, const NormParams *p, const NarrowRow &r
   return f * r.q.up * r.q.over;
 }
 
-INLINE void narrow_result_words(NormKernel c, const NormParams *p, const NormTiles *t, const NarrowShare &s, const NarrowRow &r, int column,
+INLINE void narrow_result_words(NormKernel c, const NormParams *p, const NarrowShare &s, const NarrowRow &r, int column,
                                 int batch, bool plain) {
   const int per = 4 / norm_bytes(c);
   uint32_t u[NARROW_BATCH];
@@ -405,9 +405,9 @@ INLINE void narrow_results(NormKernel c, const NormParams *p, const NormTiles *t
   int column = s.column, i = 0;
 #pragma unroll 1
   for (; i + NARROW_BATCH <= s.count; i += NARROW_BATCH, column += NARROW_BATCH * s.step)
-    narrow_result_words(c, p, t, s, r, column, NARROW_BATCH, plain);
+    narrow_result_words(c, p, s, r, column, NARROW_BATCH, plain);
 #pragma unroll 1
-  for (; i < s.count; i++, column += s.step) narrow_result_words(c, p, t, s, r, column, 1, plain);
+  for (; i < s.count; i++, column += s.step) narrow_result_words(c, p, s, r, column, 1, plain);
 #pragma unroll
   for (int e = 0; e < 2; e++) {
     int at = s.edge[e];

@@ -296,7 +296,7 @@ INLINE void norm_spread(NormKernel c, const NormParams *p) {
   if (!spread_exchange(p, relay, at, posts, &shared, &v)) return;
   if (relay && c.op == NORM_ADD) __threadfence(), __syncthreads(), spread_again(c, p, a);
   row = spread_row(c, p, a, v, &shared.room[1]);
-  bool last = relay && threadIdx.x == 0 && relay_is_last(p->parts, posts);
+  bool last = relay && threadIdx.x == 0 && relay_is_last(p->parts, relay_count(posts));
   if (relay) spread_arrived(a);
   spread_put(c, p, a, k, &vectors, row);
   if (!relay) spread_put_edge(c, p, a, row);

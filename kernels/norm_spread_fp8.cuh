@@ -226,7 +226,7 @@ INLINE void norm_spread_fp8(NormKernel c, const NormParams *p) {
   if (at.sums) v = units_sum(c, p, a, &shared);
   if (!spread_exchange(p, relay, at, posts, &shared, &v)) return;
   row = units_row(p, v, &shared);
-  bool last = relay && threadIdx.x == 0 && relay_is_last(p->parts, posts);
+  bool last = relay && threadIdx.x == 0 && relay_is_last(p->parts, relay_count(posts));
   a.lo = relay && at.part == 0 ? min(p->parts.front, a.hi) : 0; // units that are written last come before
   units_put(c, p, a, row, at.part == 0);
   if (!__syncthreads_or(last)) return;

@@ -49,9 +49,9 @@ INLINE void cut_piece(Piece *p, int size) {
   for (int i = 0; i < 8; i++) p->w[i] = __funnelshift_r(p->w[i], p->w[i + 1], (p->beyond & 3) * 8);
 }
 
-// Stores `bytes` bytes, at most 4 * words, of w at `at`; all lanes of the warp take part. follows: what comes before in the row is
-// the lane before's, or, in a warp's first lane, `before`; followed: what comes after is stored by the lane after. of: bytes of an element.
-INLINE void give_piece(char *at, int bytes, bool follows, bool followed, int words, int of, const uint32_t *w, const uint32_t *before) {
+// Stores `bytes` elements of a byte, at most 4 * words, of w at `at`; all lanes of the warp take part. follows: what comes before in the row is
+// the lane before's, or, in a warp's first lane, `before`; followed: what comes after is stored by the lane after.
+INLINE void give_piece(char *at, int bytes, bool follows, bool followed, int words, const uint32_t *w, const uint32_t *before) {
   const int size = 4 * words;
   int shift = (int)((uint32_t)(uintptr_t)at & (size - 1)), rest = shift + bytes - size;
   uint32_t cell[8];
@@ -67,12 +67,12 @@ INLINE void give_piece(char *at, int bytes, bool follows, bool followed, int wor
   int lo = follows ? 0 : shift, hi = min(size, shift + bytes);
   if (bytes <= 0) return;
   if (lo == 0 && hi == size) store_aligned(at - shift, words, cell);
-  else store_part(at - shift, lo, hi, words, of, cell);
+  else store_part(at - shift, lo, hi, words, 1, cell);
   if (rest <= 0 || followed) return;
 #pragma unroll
   for (int i = 0; i < words; i++) cell[i] = w[i], cell[words + i] = 0;
   cut_words(cell, words, (uint32_t)(size - shift));
-  store_part(at - shift + size, 0, rest, words, of, cell);
+  store_part(at - shift + size, 0, rest, words, 1, cell);
 }
 
 // Results of pieces that follow each other, stored by aligned cells of a piece's size. Lanes next to each other have pieces next to

@@ -61,11 +61,12 @@ INLINE float2 relay_take(const PartShape &s, const unsigned long long *posts) {
   return v;
 }
 
-// By one thread, after a barrier that follows relay_take: whether all other blocks that write the row have read the posts, too.
-INLINE bool relay_is_last(const PartShape &s, unsigned long long *posts) {
-  uint32_t readers;
-  asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 1;" : "=r"(readers) : "l"(__cvta_generic_to_global(posts + 1)) : "memory");
-  return readers - s.sign[1] == s.parts - 1;
+// By one thread, after a barrier that follows the last look: counts this block among those that write the row and have read the posts. How many had.
+INLINE uint32_t relay_count(unsigned long long *posts) {
+  uint32_t before;
+  asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(__cvta_generic_to_global(posts + 1)) : "memory");
+  return before;
 }
+INLINE bool relay_is_last(const PartShape &s, uint32_t before) { return before - s.sign[1] == s.parts - 1; }
 
 #endif

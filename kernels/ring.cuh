@@ -166,12 +166,8 @@ INLINE void ring_tell(const PartShape &s, unsigned long long *posts, uint32_t pa
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(posts + 2 * s.parts + part)), "l"(part_word(s, what)) : "memory");
 }
 
-// Of magnitudes: NaN, by its bits, is above all.
-INLINE float ring_higher(float a, float b) { return __uint_as_float(max(__float_as_uint(a), __float_as_uint(b))); }
-
-// Mean and squares of a row of its parts' (means: true); otherwise the sum of what was posted first, and the largest of what was posted second. By a warp. False: they
-// have not come within `polls` looks.
-INLINE bool ring_take(const RingShape &s, bool means, const unsigned long long *posts, int head, int polls, float2 *all) {
+// Mean and squares of a row of its parts'. By a warp. False: they have not come within `polls` looks.
+INLINE bool ring_take(const RingShape &s, const unsigned long long *posts, int head, int polls, float2 *all) {
   enum { MOST = RING_PARTS / 32 };
   int lane = threadIdx.x % 32;
   float2 v[MOST];
@@ -191,16 +187,15 @@ INLINE bool ring_take(const RingShape &s, bool means, const unsigned long long *
   for (int i = 0; i < MOST; i++) {
     uint32_t part = i * 32 + lane;
     if (part >= s.parts.parts) v[i] = make_float2(0, 0);
-    sum += means ? v[i].x * (ring_count(s, part, head) / (float)s.n) : v[i].x;
+    sum += v[i].x * (ring_count(s, part, head) / (float)s.n);
   }
   sum = warp_sum(sum);
 #pragma unroll
   for (int i = 0; i < MOST; i++) {
     float count = ring_count(s, i * 32 + lane, head), apart = v[i].x - sum;
-    if (means && count > 0) more += fmaf(count * apart, apart, v[i].y);
-    if (!means) more = ring_higher(more, v[i].y);
+    if (count > 0) more += fmaf(count * apart, apart, v[i].y);
   }
-  *all = make_float2(sum, means ? warp_sum(more) : lanes_highest(more, 32));
+  *all = make_float2(sum, warp_sum(more));
   return there;
 }
 
@@ -215,26 +210,25 @@ INLINE Stats warp_stats(Stats s) {
 }
 
 // What a part adds up to, of what its warps do.
-INLINE float2 ring_part_sum(bool means, const float (*room)[3]) {
+INLINE float2 ring_part_sum(const float (*room)[3]) {
   int lane = threadIdx.x % 32;
   bool has = lane < ring_threads() / 32;
-  if (!means) return make_float2(warp_sum(has ? room[lane][0] : 0), lanes_highest(has ? room[lane][1] : 0, 32));
   Stats s = {0, 0, 0};
   if (has) s.count = room[lane][0], s.mean = room[lane][1], s.squares = room[lane][2];
   s = warp_stats(s);
   return make_float2(s.mean, s.squares);
 }
 
-INLINE void ring_collect(const RingShape &s, bool means, RingShared *shared, int in, uint32_t collector) {
+INLINE void ring_collect(const RingShape &s, RingShared *shared, int in, uint32_t collector) {
   int lane = threadIdx.x % 32, polls = s.parts.polls;
   for (uint32_t lap = collector; lap < ring_laps(s); lap += RING_COLLECTORS) {
     uint64_t row = ring_team(s) + (uint64_t)lap * s.teams;
     uint32_t at = lap % RING_READY, parity = lap / RING_READY & 1;
     unsigned long long *posts = posts_of(ring_y(s, row));
     barrier_wait(&shared->summed[at], parity);
-    float2 sums = ring_part_sum(means, shared->warps[at]);
+    float2 sums = ring_part_sum(shared->warps[at]);
     if (lane == 0) post(s.parts, posts, ring_rank(s), sums);
-    bool there = ring_take(s, means, posts, ring_head(s, row, in), polls, &sums);
+    bool there = ring_take(s, posts, ring_head(s, row, in), polls, &sums);
     polls = there ? s.parts.polls : 1; // where the others do not run, it is not waited for them again and again
     barrier_wait(&shared->taken[at], parity ^ 1);
     __syncwarp();
@@ -260,7 +254,6 @@ INLINE void ring_hand_stats(RingShared *shared, uint32_t lap, Stats s) {
   s = warp_stats(s);
   ring_hand_over(shared, lap, s.count, s.mean, s.squares);
 }
-INLINE void ring_hand_sum(RingShared *shared, uint32_t lap, float2 v) { ring_hand_over(shared, lap, warp_sum(v.x), lanes_highest(v.y, 32), 0); }
 
 INLINE Vec slot_chunk(const uint4 *memory, Turn t, int i) {
   Vec v;
@@ -342,7 +335,7 @@ template <class Range> INLINE void ring_rescue(const RingShape &s, uint64_t row,
 
 // range(row, sums, begin, end): the columns of rows that the teams left, by a warp. Warps have a row each; those of which parts were given up are left to the end, and
 // all warps then share their parts.
-template <class Range> INLINE void ring_last(const RingShape &s, bool means, RingShared *shared, int in, Range range) {
+template <class Range> INLINE void ring_last(const RingShape &s, RingShared *shared, int in, Range range) {
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
   uint32_t enders = gridDim.x - s.teams * s.parts.parts, mine = blockIdx.x - s.teams * s.parts.parts;
   float2 sums;
@@ -360,7 +353,7 @@ template <class Range> INLINE void ring_last(const RingShape &s, bool means, Rin
       if (lane == 0) shared->given_up[listed] = row;
       continue;
     }
-    ring_take(s, means, posts, head, 0, &sums);
+    ring_take(s, posts, head, 0, &sums);
     for (uint32_t part = 0; left && part < s.parts.parts; part++)
       if (part_ask(s.parts, posts, part) == PART_LEFT) ring_rescue(s, row, part, sums, in, range);
     range(row, sums, 0, ring_start(s, head, in));
@@ -370,7 +363,7 @@ template <class Range> INLINE void ring_last(const RingShape &s, bool means, Rin
     uint64_t row = shared->given_up[i];
     int head = ring_head(s, row, in);
     unsigned long long *posts = posts_of(ring_y(s, row));
-    ring_take(s, means, posts, head, 0, &sums);
+    ring_take(s, posts, head, 0, &sums);
     for (uint32_t part = warp; part < s.parts.parts; part += warps)
       if (part_ask(s.parts, posts, part) == PART_LEFT) ring_rescue(s, row, part, sums, in, range);
     __syncthreads();
@@ -392,12 +385,12 @@ INLINE void ring_begin(const RingShape &s, RingShared *shared) {
 INLINE bool ring_ends(const RingShape &s) { return blockIdx.x >= s.teams * s.parts.parts; }
 
 // The warps beside those that work. False: this is not one of them.
-INLINE bool ring_helps(const RingShape &s, bool means, RingShared *shared, uint4 *memory, int in) {
+INLINE bool ring_helps(const RingShape &s, RingShared *shared, uint4 *memory, int in) {
   int warp = (int)(threadIdx.x / 32) - ring_threads() / 32;
   if (warp < 0) return false;
   if (warp == 0) ring_load(s, shared, memory, in);
   else if (warp == 1) ring_store(s, shared, memory, in);
-  else ring_collect(s, means, shared, in, (uint32_t)warp - 2);
+  else ring_collect(s, shared, in, (uint32_t)warp - 2);
   return true;
 }
 

@@ -1,7 +1,9 @@
 // s = x + residual; y = s / sqrt(mean(s^2) + eps) * (weight + offset). The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh.
 #include "norm_spread.cuh"
 
-#undef NORM_BLOCK4 // rmsnorm and embed_rmsnorm alone have it
+#undef NORM_WARP // the other norms alone have these
+#define NORM_WARP(...)
+#undef NORM_BLOCK4
 #define NORM_BLOCK4(...)
 #undef NORM_BLOCK // few rows: two chunks a thread; many: one
 #define NORM_BLOCK(name, op, T, few)                                                                                   \

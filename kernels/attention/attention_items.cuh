@@ -7,18 +7,20 @@
 #ifndef SOL_KERNELS_ATTENTION_ITEMS_CUH
 #define SOL_KERNELS_ATTENTION_ITEMS_CUH
 
-#include "attention/attention_brief.cuh"
 #include "attention/attention_items.h"
+#include "attention/attention_slots.cuh"
 
-template <int KIND, int D> struct AttentionItems {
-  typedef AttentionBrief<KIND, D, 1> Brief;
-  typedef typename Brief::Head Head;
-  typedef typename Brief::Sums Sums;
+template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
+  typedef AttentionSlots<KIND, D, 1> Slots;
+  typedef typename Slots::Brief Brief;
+  typedef typename Slots::Head Head;
+  typedef typename Slots::Scores Scores;
+  typedef typename Slots::Sums Sums;
+  typedef typename Slots::Slot Slot;
   typedef float Half[32]; // of the scores
   enum {
     GROUPS = ATTENTION_ITEMS_GROUPS,
-    BOXES = D / 64,
-    O_TILES = D / 8,
+    BOXES = Slots::BOXES,
     SLOTS = ATTENTION_ITEMS_SLOTS,
     Q_SLOTS = ATTENTION_ITEMS_QUERIES,
     Q_BOX = 64 * 128,
@@ -26,11 +28,6 @@ template <int KIND, int D> struct AttentionItems {
   };
   struct Shared { // barriers; from the next multiple of 1024 on slots of keys and values, then of queries
     uint64_t q_full[Q_SLOTS], q_empty[Q_SLOTS], full[SLOTS], empty[SLOTS];
-  };
-  struct Slot {
-    uint8_t *at;
-    uint64_t *full, *empty;
-    uint32_t parity;
   };
 
   // Number `count` of those that the block fills.
@@ -90,15 +87,6 @@ template <int KIND, int D> struct AttentionItems {
       }
   }
 
-  // ---- products ----
-
-  static __device__ __forceinline__ void leave(const Slot &x) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) barrier_arrive(x.empty, 0);
-  }
-
-  typedef float Scores[16][4];
-
   // last: the row where the second half of the keys begins.
   static __device__ __forceinline__ void multiply_keys(const AttentionTiledParams &p, Scores &sc, const Slot &of_q, const Slot &of_k, int last) {
     uint64_t q = matrix_descriptor(shared_address(of_q.at), 0), k = matrix_descriptor(shared_address(of_k.at), 0);
@@ -113,22 +101,7 @@ template <int KIND, int D> struct AttentionItems {
     wgmma_commit();
     wgmma_wait<0>();
     settle(Brief::flat(sc));
-    leave(of_k);
-  }
-
-  static __device__ __forceinline__ void multiply_values(const AttentionTiledParams &p, Sums &o, const Scores &sc, const Slot &of_v, int last) {
-    uint64_t v = matrix_descriptor(shared_address(of_v.at), p.box * 128);
-    uint32_t left[8][4];
-#pragma unroll
-    for (int i = 0; i < 8; i++) as_left_operand(left[i], sc[i * 2], sc[i * 2 + 1], KIND);
-    barrier_wait(of_v.full, of_v.parity);
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < 8; i++) wgmma_left<O_TILES * 4, KIND>(Brief::flat(o), left[i], v + i % 4 * 128 + i / 4 * last * 8);
-    wgmma_commit();
-    wgmma_wait<0>();
-    settle(Brief::flat(o));
-    leave(of_v);
+    Slots::leave(of_k);
   }
 
   // ---- softmax: of 64 keys, then the other 64 where any row of the warp sees some of these ----
@@ -184,11 +157,11 @@ template <int KIND, int D> struct AttentionItems {
     Softmax x = softmax_start();
     multiply_keys(p, sc, of_q, of_k, last);
     softmax(p.all, h, sc, u, &x, first + lane / 4, last, both);
-    multiply_values(p, o, sc, of_v, last);
+    Slots::multiply_values(p, o, sc, of_v, last);
     named_sync(1 + group, 128); // the queries have been read
     Brief::store(of_q.at, Q_BOX, p.all, h, o, x, u.unit, warp * 16, first);
     async_fence();
-    leave(of_q);
+    Slots::leave(of_q);
   }
 
   static __device__ __forceinline__ void compute(const AttentionTiledParams &p) {

@@ -7,22 +7,19 @@
 #ifndef SOL_KERNELS_ATTENTION_PAIR_CUH
 #define SOL_KERNELS_ATTENTION_PAIR_CUH
 
-#include "attention/attention_brief.cuh"
+#include "attention/attention_slots.cuh"
 
-template <int KIND, int D> struct AttentionPair {
-  typedef AttentionBrief<KIND, D, 2> Brief;
-  typedef typename Brief::Head Head;
-  typedef typename Brief::Scores Scores;
-  typedef typename Brief::Sums Sums;
+template <int KIND, int D> struct AttentionPair : AttentionSlots<KIND, D, 2> {
+  typedef AttentionSlots<KIND, D, 2> Slots;
+  typedef typename Slots::Brief Brief;
+  typedef typename Slots::Head Head;
+  typedef typename Slots::Scores Scores;
+  typedef typename Slots::Sums Sums;
+  typedef typename Slots::Slot Slot;
   typedef float Half[32]; // of the scores
-  enum { BOXES = D / 64, O_TILES = D / 8, SLOTS = ATTENTION_PAIR_SLOTS };
+  enum { BOXES = Slots::BOXES, SLOTS = ATTENTION_PAIR_SLOTS };
   struct Shared { // barriers, then slots from the next multiple of 1024 on
     uint64_t full[SLOTS], empty[SLOTS];
-  };
-  struct Slot {
-    uint8_t *at;
-    uint64_t *full, *empty;
-    uint32_t parity;
   };
 
   // Number `count` of those that the block fills.
@@ -54,13 +51,6 @@ template <int KIND, int D> struct AttentionPair {
     }
   }
 
-  // ---- products ----
-
-  static __device__ __forceinline__ void leave(const Slot &x) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) barrier_arrive(x.empty, 0);
-  }
-
   // top, last: the rows where the warpgroup's queries and the second half of the keys begin.
   static __device__ __forceinline__ void multiply_keys(const AttentionTiledParams &p, Scores &sc, const Slot &of_q, const Slot &of_k, int top, int last) {
     uint64_t q = matrix_descriptor(shared_address(of_q.at + top * 128), 0), k = matrix_descriptor(shared_address(of_k.at), 0);
@@ -77,22 +67,7 @@ template <int KIND, int D> struct AttentionPair {
     wgmma_commit();
     wgmma_wait<0>();
     settle(Brief::flat(sc));
-    leave(of_k);
-  }
-
-  static __device__ __forceinline__ void multiply_values(const AttentionTiledParams &p, Sums &o, const Scores &sc, const Slot &of_v, int last) {
-    uint64_t v = matrix_descriptor(shared_address(of_v.at), p.box * 128);
-    uint32_t left[8][4];
-#pragma unroll
-    for (int i = 0; i < 8; i++) as_left_operand(left[i], sc[i * 2], sc[i * 2 + 1], KIND);
-    barrier_wait(of_v.full, of_v.parity);
-    wgmma_fence();
-#pragma unroll
-    for (int i = 0; i < 8; i++) wgmma_left<O_TILES * 4, KIND>(Brief::flat(o), left[i], v + i % 4 * 128 + i / 4 * last * 8);
-    wgmma_commit();
-    wgmma_wait<0>();
-    settle(Brief::flat(o));
-    leave(of_v);
+    Slots::leave(of_k);
   }
 
   static __device__ __forceinline__ void softmax(const AttentionParams &p, const Head &h, Scores &sc, const ScoreUnit &u, Softmax *x, int row, int last) {
@@ -123,11 +98,11 @@ template <int KIND, int D> struct AttentionPair {
       Softmax x = softmax_start();
       multiply_keys(p, sc, of_q, slot_at(p, count + 1), top, last);
       softmax(p.all, h, sc, u, &x, h.first + mine + threadIdx.x % 32 / 4, last);
-      multiply_values(p, o, sc, slot_at(p, count + 2), last);
+      Slots::multiply_values(p, o, sc, slot_at(p, count + 2), last);
       named_sync(1, 256); // the queries have been read
       if (!twice) Brief::store(of_q.at, p.box * 128, p.all, h, o, x, u.unit, mine, h.first + mine);
       async_fence();
-      leave(of_q);
+      Slots::leave(of_q);
     }
   }
 

@@ -6,8 +6,8 @@
 #define SOL_KERNELS_DECODE_ATTENTION_LATENT_CUH
 
 #include "decode_attention/decode_attention_items.cuh"
-#include "hopper.cuh"
 #include "mma.cuh"
+#include "wgmma.cuh"
 
 template <int KIND> struct DecodeLatent {
   enum {

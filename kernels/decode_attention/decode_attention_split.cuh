@@ -83,19 +83,6 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
 
   // ---- products ----
 
-  // Two fp8 elements as fp16. Before sm_89, which has an instruction for it: the bits in fp16's places are the value times 2^-8, and
-  // 0x7f is NaN.
-  static __device__ __forceinline__ uint32_t halves(uint32_t two_bytes) {
-#if __CUDA_ARCH__ >= 890
-    __half2_raw h = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t)two_bytes, __NV_E4M3);
-    return (uint32_t)h.y << 16 | h.x;
-#else
-    uint32_t apart = (two_bytes & 0xff) << 8 | (two_bytes & 0xff00) << 16, size = apart >> 1 & 0x3f803f80;
-    __half2 x = __hmul2(*(const __half2 *)&size, __float2half2_rn(256));
-    return *(const uint32_t *)&x | (apart & 0x80008000) | (__vcmpeq2(size, 0x3f803f80) & 0x7fff7fff);
-#endif
-  }
-
   // This warp's, among those of its group; and the first row of Q that the group has.
   static __device__ __forceinline__ int warp_of(void) {
     return threadIdx.x / 32 % WARPS;
@@ -126,7 +113,7 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
         load_matrices(b, k + tile_place<ROW>(first + t * 8 + lane % 8, i / STEPS * 4 + lane / 8));
 #pragma unroll
         for (int j = 0; j < STEPS; j++) {
-          uint32_t b0 = FP8 ? halves(b[j] & 0xffff) : b[j * 2 % 4], b1 = FP8 ? halves(b[j] >> 16) : b[(j * 2 + 1) % 4];
+          uint32_t b0 = FP8 ? halves_of_fp8(b[j] & 0xffff) : b[j * 2 % 4], b1 = FP8 ? halves_of_fp8(b[j] >> 16) : b[(j * 2 + 1) % 4];
 #pragma unroll
           for (int m = 0; m < TALL; m++) multiply_16x8(d[m][(i + j) % CHAINS][t], a[m][j], b0, b1, KIND);
         }
@@ -163,8 +150,8 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
           uint32_t low = __byte_perm(b[0], 0, 0x3120), high = __byte_perm(b[1], 0, 0x3120); // even columns, then odd ones
 #pragma unroll
           for (int m = 0; m < TALL; m++) {
-            multiply_16x8(o[m][i], a[m], halves(low & 0xffff), halves(high & 0xffff), KIND);
-            multiply_16x8(o[m][i + 1], a[m], halves(low >> 16), halves(high >> 16), KIND);
+            multiply_16x8(o[m][i], a[m], halves_of_fp8(low & 0xffff), halves_of_fp8(high & 0xffff), KIND);
+            multiply_16x8(o[m][i + 1], a[m], halves_of_fp8(low >> 16), halves_of_fp8(high >> 16), KIND);
           }
         } else {
           uint32_t b[4];

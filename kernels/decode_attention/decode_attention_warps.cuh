@@ -152,19 +152,6 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
 
   // ---- products ----
 
-  // The low (high) two of four fp8 elements as fp16. Before sm_89, which has an instruction for it: the bits in fp16's places are the
-  // value times 2^-8, and 0x7f is NaN.
-  static __device__ __forceinline__ uint32_t halves(uint32_t two_bytes) {
-#if __CUDA_ARCH__ >= 890
-    __half2_raw h = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t)two_bytes, __NV_E4M3);
-    return (uint32_t)h.y << 16 | h.x;
-#else
-    uint32_t apart = (two_bytes & 0xff) << 8 | (two_bytes & 0xff00) << 16, size = apart >> 1 & 0x3f803f80;
-    __half2 x = __hmul2(*(const __half2 *)&size, __float2half2_rn(256));
-    return *(const uint32_t *)&x | (apart & 0x80008000) | (__vcmpeq2(size, 0x3f803f80) & 0x7fff7fff);
-#endif
-  }
-
   // A score's row is a token, g or g + 8, and its columns heads 2c and 2c + 1.
   typedef float Scores[TILES][GROUPS][4];
   static __device__ __forceinline__ void multiply_keys(Scores &s, const uint4 *q, const Keys &k) {
@@ -184,8 +171,8 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
             const uint32_t *low = k[i][0][j], *high = k[i][1][j];
             uint32_t a[4];
             if (FP8)
-              a[0] = halves(low[step % 4] & 0xffff), a[1] = halves(high[step % 4] & 0xffff), a[2] = halves(low[step % 4] >> 16),
-              a[3] = halves(high[step % 4] >> 16);
+              a[0] = halves_of_fp8(low[step % 4] & 0xffff), a[1] = halves_of_fp8(high[step % 4] & 0xffff), a[2] = halves_of_fp8(low[step % 4] >> 16),
+              a[3] = halves_of_fp8(high[step % 4] >> 16);
             else a[0] = low[step * 2 % 4], a[1] = high[step * 2 % 4], a[2] = low[(step * 2 + 1) % 4], a[3] = high[(step * 2 + 1) % 4];
             multiply_16x8(d[step % CHAINS][t][i], a, b[step / 2].u[step % 2 * 2], b[step / 2].u[step % 2 * 2 + 1], KIND);
           }
@@ -267,7 +254,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
       uint32_t even = v[i * 2][piece][at], odd = v[i * 2 + 1][piece][at];
       if (FP8) {
         uint32_t four = __byte_perm(even, odd, tile % 2 ? 0x7362 : 0x5140);
-        a[i * 2] = halves(four & 0xffff), a[i * 2 + 1] = halves(four >> 16);
+        a[i * 2] = halves_of_fp8(four & 0xffff), a[i * 2 + 1] = halves_of_fp8(four >> 16);
       } else
         a[i * 2] = __byte_perm(even, odd, 0x5410), a[i * 2 + 1] = __byte_perm(even, odd, 0x7632);
     }

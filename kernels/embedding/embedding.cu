@@ -12,7 +12,6 @@
 #define BODY_ROWS(in, out, convert) embedding_rows(&p, in, out, convert)
 #define BODY_TINY(in, out, convert) embedding_tiny(&p, in, out, convert)
 #define BODY_CONVERT(in, out, pieces) embedding_convert(&p, in, out, pieces)
-#define BODY_CONVERT_SHORT(each) embedding_convert_short(&p, each)
 #define EMBEDDING(name, how, ...)                                                                            \
   KERNEL __launch_bounds__(EMBEDDING_THREADS) name(const __grid_constant__ EmbeddingParams p) {              \
     BODY_##how(__VA_ARGS__);                                                                                 \

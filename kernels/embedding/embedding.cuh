@@ -467,27 +467,4 @@ INLINE void embedding_convert(const EmbeddingParams *p, int in, int out, int pie
   if (after < p->n) store_one(at.y, after, p->y_kind, g);
 }
 
-// Short rows: y as one sequence of elements, `each` a thread, a warp's width apart. per_row: elements.
-INLINE void embedding_convert_short(const EmbeddingParams *p, int each) {
-  uint64_t block = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * (EMBEDDING_THREADS * each);
-  uint64_t i = block + threadIdx.x / 32 * (32 * each) + threadIdx.x % 32;
-  wait_for_predecessor();
-  let_successor_start();
-  FlatRow r[8];
-  uint32_t at[8];
-  float f[8];
-#pragma unroll
-  for (int k = 0; k < each; k++) {
-    uint64_t row, column;
-    flat_split(p, i + 32 * k, &row, &column);
-    r[k] = flat_row(p, row, !column);
-    at[k] = (uint32_t)column;
-  }
-#pragma unroll
-  for (int k = 0; k < each; k++) f[k] = r[k].x ? load_one(r[k].x, at[k], p->x_kind) : 0;
-#pragma unroll
-  for (int k = 0; k < each; k++)
-    if (r[k].y) store_one(r[k].y, at[k], p->y_kind, f[k]);
-}
-
 #endif

@@ -119,26 +119,6 @@ template <int regs> INLINE void gemm_finish(float (&d)[regs], const GemmEpilogue
   }
 }
 
-// One element, for kernels that keep no tile in registers. up: the second factor of GEMM_SILU_MUL.
-INLINE float gemm_finished(const GemmEpilogue *e, float alpha, int64_t batch, int64_t row, int64_t column, int64_t n, float v, float up) {
-  v *= alpha;
-  if (e->beta != 0) v += e->beta * load_one(e->c, batch * e->c_batch_stride + row * e->c_stride + column, e->out_kind);
-  if (e->bias) v += load_one(e->bias, column, e->bias_kind);
-  if (e->activation == GEMM_SILU_MUL) {
-    up *= alpha;
-    if (e->bias) up += load_one(e->bias, n + column, e->bias_kind);
-    v = gemm_silu(v) * up;
-  } else
-    v = gemm_activate(v, e->activation);
-  if (e->residual) v += load_one(e->residual, batch * e->residual_batch_stride + row * e->residual_stride + column, e->out_kind);
-  return v;
-}
-
-INLINE void gemm_finish_one(const GemmEpilogue *e, int64_t batch, int64_t row, int64_t column, int64_t n, float v, float up) {
-  float f = gemm_finished(e, gemm_alpha(e), batch, row, column, n, v, up);
-  store_one(e->c, batch * e->c_batch_stride + row * e->c_stride + column, e->out_kind, f);
-}
-
 // Four elements at once.
 INLINE void gemm_store_four(char *to, int kind, float a, float b, float c, float d) {
   if (kind == KIND_FP32) *(float4 *)to = make_float4(a, b, c, d);

@@ -9,7 +9,7 @@
 #define SOL_KERNELS_GEMM_LOOP_CUH
 
 #include "gemm/gemm_epilogue.cuh"
-#include "gemm/gemm_mma.cuh"
+#include "wgmma.cuh"
 
 // As cluster_sync, without order of memory: a release would wait for stores to global memory.
 INLINE void cluster_meet(void) {
@@ -182,7 +182,7 @@ template <int KIND, int A_TURNED, int B_TURNED, int ROWS, int WIDE, int STAGES, 
       for (int t = 0; t < TALL; t++) {
         uint64_t of_a = further(a, (t * BOX + i * (A_TURNED ? 2048 : 32)) / 16);
         uint64_t of_b = further(b, i * (B_TURNED ? 2048 : 32) / 16);
-        gemm_wgmma<REGS, KIND, A_TURNED, B_TURNED>(d[t], of_a, of_b, !first || i);
+        wgmma<REGS, KIND, A_TURNED, B_TURNED>(d[t], of_a, of_b, !first || i);
       }
     wgmma_commit();
   }

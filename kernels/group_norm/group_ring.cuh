@@ -94,10 +94,10 @@ INLINE void group_ring(const GroupNormParams &p, int in, int kind, RingShared *s
   ring_begin(p.ring, shared);
   begin_kernel();
   if (ring_ends(p.ring)) {
-    ring_last(p.ring, true, shared, in, [&](uint64_t row, float2 sums, int64_t begin, int64_t end) { group_range(p, row, sums, begin, end, in, kind); });
+    ring_last(p.ring, shared, in, [&](uint64_t row, float2 sums, int64_t begin, int64_t end) { group_range(p, row, sums, begin, end, in, kind); });
     return;
   }
-  if (ring_helps(p.ring, true, shared, memory, in)) return;
+  if (ring_helps(p.ring, shared, memory, in)) return;
   float2 *affines = (float2 *)(memory + p.ring.slots * RING_EACH * ring_threads());
   uint32_t rooms = 2 * (uint32_t)p.ring.depth; // warps are less than so many rows apart
   ring_work(

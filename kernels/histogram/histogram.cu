@@ -150,7 +150,7 @@ INLINE void fence_bulk(void) {
 
 // Adds a block's counts, one a bin, to the result by asynchronous copies, in pieces. Each block begins elsewhere, or all would add to the same
 // sectors at once. counters: of these bins, without those after them.
-INLINE void add_bulk(const HistogramParams *p, uint32_t *bins, uint32_t counters, uint32_t *counts, uint32_t turn) {
+INLINE void add_bulk(uint32_t *bins, uint32_t counters, uint32_t *counts, uint32_t turn) {
 #if __CUDA_ARCH__ >= 900
   const uint32_t piece = HISTOGRAM_PIECE, whole = counters & ~3u, pieces = (whole + piece - 1) / piece;
   if (threadIdx.x < counters - whole) atomicAdd(&counts[whole + threadIdx.x], bins[whole + threadIdx.x]);
@@ -191,7 +191,7 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int alone
     if (threadIdx.x == 0 && first + counters == p->bins) bins[counters - 1] += bins[counters]; // what rounds up to `bins`
     fence_bulk();
     __syncthreads();
-    add_bulk(p, bins, counters, p->counts + first, group);
+    add_bulk(bins, counters, p->counts + first, group);
     return;
   }
   // Blocks end together: with many bins each begins elsewhere, or all would add to the same few sectors at once.

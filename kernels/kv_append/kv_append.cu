@@ -8,8 +8,9 @@ typedef struct Part {
   uint64_t token, item;
 } Part;
 
-// bytes: of an item of k and v. Where blocks are few, their lines are prefetched into L2 while the predecessor runs.
-INLINE bool kv_part(KvParams p, int bytes, Part *part) {
+// Where blocks are few, their lines are prefetched into L2 while the predecessor runs.
+INLINE bool kv_part(KvParams p, Part *part) {
+  const int bytes = 16; // of an item of k and v
   uint64_t i = thread_index();
   part->token = divide(i, p.token);
   part->item = i - part->token * p.token.by;
@@ -30,7 +31,7 @@ INLINE int64_t kv_place(KvParams p, Part part) {
 
 KERNEL __launch_bounds__(256) sol_kv_append_16(KvParams p) {
   Part part;
-  if (!kv_part(p, 16, &part)) return;
+  if (!kv_part(p, &part)) return;
   uint4 k = ((const uint4 *)p.k)[(int64_t)part.token * p.k_stride + (int64_t)part.item];
   uint4 v = ((const uint4 *)p.v)[(int64_t)part.token * p.v_stride + (int64_t)part.item];
   int64_t place = kv_place(p, part);
@@ -75,7 +76,7 @@ INLINE void kv_fp8(int in, KvParams p) {
   const int per = CHUNK_OF(in, 1);
   Part part;
   uint32_t k[4], v[4];
-  if (!kv_part(p, 16, &part)) return;
+  if (!kv_part(p, &part)) return;
   load_aligned((const uint4 *)p.k + (int64_t)part.token * p.k_stride + (int64_t)part.item, 4, 0, k);
   load_aligned((const uint4 *)p.v + (int64_t)part.token * p.v_stride + (int64_t)part.item, 4, 0, v);
   int64_t place = kv_place(p, part);

@@ -126,7 +126,7 @@ INLINE void put_piece(const QuantizeParams &p, int how, char *y, int64_t column,
   const int columns = columns_of(in), words = bytes_of(how, columns) / 4;
   int bytes = bytes_of(how, left < columns ? (left > 0 ? left : 0) : columns);
   char *at = y + (how == QUANTIZE_NVFP4 ? column / 2 : column);
-  if (p.shifted) give_piece(at, bytes, follows, followed && left > columns, words, 1, w, before);
+  if (p.shifted) give_piece(at, bytes, follows, followed && left > columns, words, w, before);
   else if (bytes == 4 * words) store_aligned(at, words, w);
   else if (bytes) store_part(at, 0, bytes, words, 1, w);
 }

@@ -290,11 +290,7 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #define HELD(in, threads, chunks, rows, blocks)                                                              \
   HOLD(sol_softmax_##in##_held_##threads##x##chunks, in, threads, chunks, rows, blocks, 1)
-#if LABELS
-#define HELD_LABELS(in, threads, chunks, rows, blocks) HELD(in, threads, chunks, rows, blocks)
-#else
-#define HELD_LABELS(in, threads, chunks, rows, blocks)
-#endif
+#define HELD_LABELS(...) // cross_entropy.def has them as HELD
 #define APART_FROM(in, count, kind)                                                                          \
   if (p.y_kind == KIND_FP32) softmax_apart(&p, in, 4, count, kind);                                          \
   else softmax_apart(&p, in, 2, count, kind);

@@ -1,23 +1,11 @@
-// Long rows, read twice: once for their sums, and again, out of L2, to be written. Some blocks sum parts of rows, and between them in the grid are blocks that
-// write parts of rows some MB before: by then their sums are there, and their elements still in L2. So blocks hardly wait for others of their row, and reads and
-// writes mix all the time.
-//
-// Sums of parts are posted at the start of the row's output (parts.cuh). Each block that writes counts itself in the first post once it has read them all; the last of a row to do so
-// writes that start. A block waits only for blocks before it in the grid, and those wait for none.
+// Long rows, read twice (relay.cuh).
 #ifndef SOL_KERNELS_SOFTMAX_RELAY_CUH
 #define SOL_KERNELS_SOFTMAX_RELAY_CUH
 
-#include "parts.cuh"
+#include "relay.cuh"
 #include "softmax/softmax_spread.cuh"
 
 #if __CUDA_ARCH__ >= 800
-// A part of a row; `sums`: its sum is asked for, or its output.
-typedef struct Relay {
-  uint64_t row;
-  uint32_t part;
-  bool sums;
-} Relay;
-
 INLINE Relay relay_of_block(const SoftmaxParams *p) {
   uint64_t part;
   Relay r;
@@ -36,20 +24,6 @@ INLINE SpreadPlace relay_place(const SoftmaxParams *p, Relay at, const Span &x) 
   a.first = (int)begin + threadIdx.x / 32 * a.segment + threadIdx.x % 32;
   if (a.first < (int)end) a.count = min(a.segment / 32, ((int)end - a.first + 31) / 32);
   return a;
-}
-
-// What is read for the first time should stay in L2, and leave it once it was read again.
-INLINE uint64_t relay_policy(bool again) {
-  uint64_t policy;
-  if (again) asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  else asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-
-INLINE void relay_fetch(void *to, const void *from, uint64_t policy) {
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-               "l"(__cvta_generic_to_global(from)), "l"(policy)
-               : "memory");
 }
 
 // Where y's elements are twice as large as x's, a thread writes halves of chunks, so that threads next to each other write cells next to each other: of the
@@ -190,14 +164,12 @@ INLINE void softmax_relay(const SoftmaxParams *p, RowShape s, RowFold *shared, u
   Label label = relay_label(p, at.row, x, kind);
   float2 row = relay_row(p, posts, s, shared);
   // All threads have read the posts: those loads have given their values, so nothing that is stored later changes them.
-  uint32_t readers = 0;
-  if (t == 0)
-    asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 1;" : "=r"(readers) : "l"(__cvta_generic_to_global(posts + 1)) : "memory");
+  uint32_t before = t == 0 ? relay_count(posts) : 0;
   Finish z = finish_of(row, row.x, asks_log(p));
   relay_weigh(p, at, &label, row, &z);
   wait_for_fetches();
   relay_write(p, at, y, held, x, a, s, kind, row, z, label);
-  if (__syncthreads_or(t == 0 && readers - p->parts.sign[1] == p->parts.parts - 1)) relay_front(p, y, x, s.in, kind, row, z, label);
+  if (__syncthreads_or(t == 0 && relay_is_last(p->parts, before))) relay_front(p, y, x, s.in, kind, row, z, label);
 }
 #endif
 

@@ -5,23 +5,13 @@
 #include "ops/attention_parts.h"
 
 const char *const attention_kernels[ATTENTION_KERNELS] = {
-#define TILED(kind, d)         "sol_attention_tiled_" #kind "_" #d,
-#define BRIEF(kind, d, halves) "sol_attention_brief_" #kind "_" #d "_" #halves,
-#define ODD(kind, d)           "sol_attention_odd_" #kind "_" #d,
-#define PAIR(kind, d)          "sol_attention_pair_" #kind "_" #d,
-#define ITEMS(kind, d)         "sol_attention_items_" #kind "_" #d,
-#define MMA(kind, d)           "sol_attention_" #kind "_" #d,
-#include "kernels/attention/attention.def"
+#define ROW(id, name, ...) "sol_attention_" name,
+#include "ops/attention_kernels.def"
 };
 
 const uint32_t attention_shared[ATTENTION_KERNELS] = {
-#define TILED(kind, d)         ATTENTION_TILED_SHARED(d),
-#define BRIEF(kind, d, halves) ATTENTION_BRIEF_SHARED(d, halves),
-#define ODD(kind, d)           ATTENTION_BRIEF_SHARED(d, 1),
-#define PAIR(kind, d)          ATTENTION_PAIR_SHARED,
-#define ITEMS(kind, d)         ATTENTION_ITEMS_SHARED,
-#define MMA(kind, d)           ATTENTION_SHARED(d),
-#include "kernels/attention/attention.def"
+#define ROW(id, name, shared, ...) shared,
+#include "ops/attention_kernels.def"
 };
 
 typedef enum Family {
@@ -39,13 +29,8 @@ typedef struct Variant {
   int64_t d;
 } Variant;
 static const Variant variants[ATTENTION_KERNELS] = {
-#define TILED(kind, d)         {kind, TILED_WGMMA, d},
-#define BRIEF(kind, d, halves) {kind, BRIEF_WGMMA + (halves)-1, d},
-#define ODD(kind, d)           {kind, BRIEF_ODD, d},
-#define PAIR(kind, d)          {kind, PAIR_WGMMA, d},
-#define ITEMS(kind, d)         {kind, ITEMS_WGMMA, d},
-#define MMA(kind, d)           {kind, MMA_SYNC, d},
-#include "kernels/attention/attention.def"
+#define ROW(id, name, shared, ...) {__VA_ARGS__},
+#include "ops/attention_kernels.def"
 };
 
 static int kernel_for(const SolAttention *a, Family family) {

@@ -6,13 +6,8 @@
 #include "ops/operation.h"
 
 enum {
-#define TILED(kind, d)         ATTENTION_TILED_##kind##_##d,
-#define BRIEF(kind, d, halves) ATTENTION_BRIEF_##kind##_##d##_##halves,
-#define ODD(kind, d)           ATTENTION_ODD_##kind##_##d,
-#define PAIR(kind, d)          ATTENTION_PAIR_##kind##_##d,
-#define ITEMS(kind, d)         ATTENTION_ITEMS_##kind##_##d,
-#define MMA(kind, d)           ATTENTION_MMA_##kind##_##d,
-#include "kernels/attention/attention.def"
+#define ROW(id, ...) ATTENTION_##id,
+#include "ops/attention_kernels.def"
   ATTENTION_KERNELS
 };
 extern const char *const attention_kernels[ATTENTION_KERNELS];

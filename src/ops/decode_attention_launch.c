@@ -3,29 +3,13 @@
 #include "ops/decode_attention_parts.h"
 
 const char *const decode_kernels[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
-  "sol_decode_attention_" #kind "_" #fp8 "_" #d "_" #tiles,
-#define ALONE(kind, d, keys, warps, blocks) "sol_decode_attention_alone_" #kind "_" #d,
-#define LATENT(kind, fp8)                   "sol_decode_attention_latent_" #kind "_" #fp8,
-#define MANY(kind, fp8)                     "sol_decode_attention_many_" #kind "_" #fp8,
-#define FEW(kind)                           "sol_decode_attention_few_" #kind,
-#define WIDE(kind)                          "sol_decode_attention_wide_" #kind,
-#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
-  "sol_decode_attention_part_" #kind "_" #fp8 "_" #d "_" #ways,
-#define COMBINE(v) "sol_decode_attention_combine_" #v,
-#include "kernels/decode_attention/decode_attention.def"
+#define ROW(id, name, ...) "sol_decode_attention_" name,
+#include "ops/decode_attention_kernels.def"
 };
 
 const uint32_t decode_shared[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places) DECODE_HEADS_SHARED(tiles, d, warps, places),
-#define ALONE(kind, d, keys, warps, blocks)                     DECODE_ALONE_SHARED(d, warps),
-#define LATENT(kind, fp8)                                       DECODE_LATENT_SHARED(DECODE_ROWS, 2 - (fp8)),
-#define MANY(kind, fp8)                                         DECODE_LATENT_SHARED(DECODE_MANY_ROWS, 2 - (fp8)),
-#define FEW(kind)                                               DECODE_FEW_SHARED,
-#define WIDE(kind)                                              DECODE_WIDE_SHARED,
-#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)   DECODE_PART_ROOM, // at most
-#define COMBINE(v)                                              0,
-#include "kernels/decode_attention/decode_attention.def"
+#define ROW(id, name, shared, ...) shared,
+#include "ops/decode_attention_kernels.def"
 };
 
 typedef struct Variant {
@@ -35,43 +19,14 @@ typedef struct Variant {
   enum { WARPS_TOGETHER, WARPS_ALONE, WITH_BOXES, PARTS_ALONE } how;
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places)                                              \
-  {kind, fp8, d, d, 8 * (tiles), (warps)*32, blocks, (keys) * (warps), WARPS_TOGETHER},
-#define ALONE(kind, d, keys, warps, blocks) {kind, 0, d, d, 8, (warps)*32, blocks, keys, WARPS_ALONE},
-#define LATENT(kind, fp8)                                                                                    \
-  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_ROWS, DECODE_THREADS, 1, 64, WARPS_TOGETHER},
-#define MANY(kind, fp8)                                                                                      \
-  {kind, fp8, DECODE_LATENT, DECODE_LATENT_V, DECODE_MANY_ROWS, DECODE_THREADS * DECODE_MANY_GROUPS,         \
-   1,    64,  WARPS_TOGETHER},
-#define FEW(kind) {kind, 0, 0, DECODE_LATENT_V, DECODE_ROWS, 256, 1, 64, WITH_BOXES},
-#define WIDE(kind)                                                                                           \
-  {kind, 0, 0, DECODE_LATENT_V, DECODE_WIDE_ROWS, 256, 1, 64, WARPS_TOGETHER}, // d 0: not by shape alone
-#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
-  {kind,                                                                                                     \
-   fp8,                                                                                                      \
-   d,                                                                                                        \
-   d,                                                                                                        \
-   8 * (tiles) * (ways),                                                                                     \
-   DECODE_PART_WARPS * 32,                                                                                   \
-   blocks,                                                                                                   \
-   (keys)*DECODE_PART_WARPS / (ways),                                                                        \
-   PARTS_ALONE},
-#define COMBINE(v) {0, 0, 0, v, 0, DECODE_SLOTS * 32, 1, 0, WARPS_TOGETHER},
-#include "kernels/decode_attention/decode_attention.def"
+#define ROW(id, name, shared, needed, ...) {__VA_ARGS__},
+#include "ops/decode_attention_kernels.def"
 };
 
 // Shared memory that a variant needs, where it may have more.
 static const uint32_t needed[DECODE_KERNELS] = {
-#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
-  [DECODE_PART_##kind##_##fp8##_##d##_##ways] = DECODE_PART_SHARED(tiles, ways, d, keys, 2 - (fp8), places),
-#define HEADS(...)
-#define ALONE(...)
-#define LATENT(...)
-#define MANY(...)
-#define FEW(...)
-#define WIDE(...)
-#define COMBINE(...)
-#include "kernels/decode_attention/decode_attention.def"
+#define ROW(id, name, shared, needed, ...) needed,
+#include "ops/decode_attention_kernels.def"
 };
 
 // Whether tensor copies of 16 tokens are for it: aligned, none lies in two pages, and strides have 40 bits.

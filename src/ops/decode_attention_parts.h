@@ -6,15 +6,8 @@
 #include "ops/operation.h"
 
 enum {
-#define HEADS(kind, fp8, d, tiles, keys, warps, blocks, places) DECODE_HEADS_##kind##_##fp8##_##d##_##tiles,
-#define ALONE(kind, d, keys, warps, blocks)                     DECODE_ALONE_##kind##_##d,
-#define LATENT(kind, fp8)                                       DECODE_LATENT_##kind##_##fp8,
-#define MANY(kind, fp8)                                         DECODE_MANY_##kind##_##fp8,
-#define FEW(kind)                                               DECODE_FEW_##kind,
-#define WIDE(kind)                                              DECODE_WIDE_##kind,
-#define PART(kind, fp8, d, tiles, ways, keys, places, blocks)   DECODE_PART_##kind##_##fp8##_##d##_##ways,
-#define COMBINE(v)                                              DECODE_COMBINE_##v,
-#include "kernels/decode_attention/decode_attention.def"
+#define ROW(id, ...) DECODE_##id,
+#include "ops/decode_attention_kernels.def"
   DECODE_KERNELS
 };
 extern const char *const decode_kernels[DECODE_KERNELS];

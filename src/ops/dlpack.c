@@ -162,16 +162,9 @@ SolStatus sol_add_rmsnorm_dl(SolContext *ctx, const DLTensor *y, const DLTensor 
     dl_same_type(&d, &xr, "x", &out, "residual_out");
   }
   DlRows w = dl_line(&d, weight, "weight", xr.cols, true);
-  SolAddRmsnorm a = {DL_PAIR(yr, xr),
-                     .residual = r.at,
-                     .residual_out = out.at,
-                     .weight = w.at,
-                     .residual_stride = r.stride,
-                     .residual_out_stride = out.stride,
-                     .out_dtype = yr.dtype,
-                     .weight_dtype = w.dtype,
-                     .eps = eps,
-                     .weight_offset = weight_offset};
+  SolAddRmsnorm a = {DL_PAIR(yr, xr), DL_TENSOR(residual, r),        DL_TENSOR(residual_out, out),
+                     .weight = w.at,  .out_dtype = yr.dtype,         .weight_dtype = w.dtype,
+                     .eps = eps,      .weight_offset = weight_offset};
   return d.status ? d.status : sol_add_rmsnorm(ctx, &a, stream);
 }
 
@@ -241,15 +234,7 @@ SolStatus sol_silu_mul_dl(SolContext *ctx, const DLTensor *y, const DLTensor *ga
   Dl d = dl_begin(ctx, "silu_mul");
   DlRows yr = dl_rows(&d, y, "y"), g = dl_rows(&d, gate, "gate"), u = dl_rows(&d, up, "up");
   dl_elementwise(&d, &yr, &g, "gate", &u, "up");
-  SolSiluMul a = {.y = yr.at,
-                  .gate = g.at,
-                  .up = u.at,
-                  .m = g.rows,
-                  .n = g.cols,
-                  .y_stride = yr.stride,
-                  .gate_stride = g.stride,
-                  .up_stride = u.stride,
-                  .dtype = g.dtype,
-                  .out_dtype = yr.dtype};
+  SolSiluMul a = {DL_TENSOR(y, yr), DL_TENSOR(gate, g), DL_TENSOR(up, u),     .m = g.rows,
+                  .n = g.cols,      .dtype = g.dtype,   .out_dtype = yr.dtype};
   return d.status ? d.status : sol_silu_mul(ctx, &a, stream);
 }

@@ -19,6 +19,9 @@ typedef struct DlRows {
   SolDtype dtype;
 } DlRows;
 
+// A tensor's fields in an argument structure: its pointer and the stride of its rows; that of its batch, too.
+#define DL_TENSOR(name, r)  .name = (r).at, .name##_stride = (r).stride
+#define DL_BATCHED(name, r) DL_TENSOR(name, r), .name##_batch_stride = (r).batch_stride
 // Fields that many argument structures have alike: y and x of the same shape; rows `y` by ids from a table
 // `x`.
 #define DL_PAIR(y_rows, x_rows)                                                                              \

@@ -14,15 +14,12 @@ SolStatus sol_gated_mul_dl(SolContext *ctx, const DLTensor *y, const DLTensor *g
   Dl d = dl_begin(ctx, "gated_mul");
   DlRows yr = dl_rows(&d, y, "y"), g = dl_rows(&d, gate, "gate"), u = dl_rows(&d, up, "up");
   dl_elementwise(&d, &yr, &g, "gate", &u, "up");
-  SolGatedMul a = {.y = yr.at,
-                   .gate = g.at,
-                   .up = u.at,
+  SolGatedMul a = {DL_TENSOR(y, yr),
+                   DL_TENSOR(gate, g),
+                   DL_TENSOR(up, u),
                    .scale = scale_of(&d, scale, "scale"),
                    .m = g.rows,
                    .n = g.cols,
-                   .y_stride = yr.stride,
-                   .gate_stride = g.stride,
-                   .up_stride = u.stride,
                    .dtype = g.dtype,
                    .out_dtype = yr.dtype,
                    .activation = activation};
@@ -34,16 +31,8 @@ SolStatus sol_add_dl(SolContext *ctx, const DLTensor *y, const DLTensor *a, cons
   Dl d = dl_begin(ctx, "add");
   DlRows yr = dl_rows(&d, y, "y"), ar = dl_rows(&d, a, "a"), br = dl_rows(&d, b, "b");
   dl_elementwise(&d, &yr, &ar, "a", &br, "b");
-  SolAdd args = {.y = yr.at,
-                 .a = ar.at,
-                 .b = br.at,
-                 .m = ar.rows,
-                 .n = ar.cols,
-                 .y_stride = yr.stride,
-                 .a_stride = ar.stride,
-                 .b_stride = br.stride,
-                 .dtype = ar.dtype,
-                 .out_dtype = yr.dtype};
+  SolAdd args = {DL_TENSOR(y, yr), DL_TENSOR(a, ar),  DL_TENSOR(b, br),     .m = ar.rows,
+                 .n = ar.cols,     .dtype = ar.dtype, .out_dtype = yr.dtype};
   return d.status ? d.status : sol_add(ctx, &args, stream);
 }
 

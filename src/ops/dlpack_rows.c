@@ -19,13 +19,11 @@ SolStatus sol_cross_entropy_dl(SolContext *ctx, const DLTensor *loss, const DLTe
     dl_same_type(&d, &xr, "x", &g, "gradient");
   }
   SolCrossEntropy a = {.loss = l.at,
-                       .x = xr.at,
+                       DL_TENSOR(x, xr),
                        .targets = t.at,
-                       .gradient = g.at,
+                       DL_TENSOR(gradient, g),
                        .m = xr.rows,
                        .n = xr.cols,
-                       .x_stride = xr.stride,
-                       .gradient_stride = g.stride,
                        .dtype = xr.dtype,
                        .id_dtype = t.dtype,
                        .scale = scale};
@@ -40,17 +38,8 @@ SolStatus sol_topk_dl(SolContext *ctx, const DLTensor *values, const DLTensor *i
   dl_same_type(&d, &xr, "x", &v, "values");
   if (!d.status && v.rows != xr.rows)
     DL_FAIL(&d, "topk: values has %lld rows, x %lld", (long long)v.rows, (long long)xr.rows);
-  SolTopk a = {.values = v.at,
-               .x = xr.at,
-               .ids = i.at,
-               .m = xr.rows,
-               .n = xr.cols,
-               .k = v.cols,
-               .values_stride = v.stride,
-               .ids_stride = i.stride,
-               .x_stride = xr.stride,
-               .dtype = xr.dtype,
-               .id_dtype = i.dtype};
+  SolTopk a = {DL_TENSOR(values, v), DL_TENSOR(x, xr), DL_TENSOR(ids, i), .m = xr.rows,
+               .n = xr.cols,         .k = v.cols,      .dtype = xr.dtype, .id_dtype = i.dtype};
   return d.status ? d.status : sol_topk(ctx, &a, stream);
 }
 
@@ -61,11 +50,10 @@ SolStatus sol_sample_dl(SolContext *ctx, const DLTensor *ids, const DLTensor *x,
   DlRows s = dl_line(&d, seeds, "seeds", xr.rows, false);
   check_type(&d, &s, "seeds", SOL_INT64, SOL_INT64);
   SolSample a = {.ids = i.at,
-                 .x = xr.at,
+                 DL_TENSOR(x, xr),
                  .seeds = s.at,
                  .m = xr.rows,
                  .n = xr.cols,
-                 .x_stride = xr.stride,
                  .step = step,
                  .top_k = top_k,
                  .dtype = xr.dtype,

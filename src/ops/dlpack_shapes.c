@@ -27,12 +27,10 @@ SolStatus sol_embed_rmsnorm_dl(SolContext *ctx, const DLTensor *y, const DLTenso
   DlRows w = dl_line(&d, weight, "weight", yr.cols, true), b = dl_line(&d, bad, "bad", 1, true);
   check_int32(&d, &b);
   SolEmbedRmsnorm a = {DL_BY_ID(yr, t, i, b),
-                       .embedded = e.at,
-                       .table = t.at,
+                       DL_TENSOR(embedded, e),
+                       DL_TENSOR(table, t),
                        .weight = w.at,
                        .vocab = t.rows,
-                       .embedded_stride = e.stride,
-                       .table_stride = t.stride,
                        .out_dtype = yr.dtype,
                        .weight_dtype = w.dtype,
                        .eps = eps,
@@ -47,8 +45,7 @@ SolStatus sol_embedding_dl(SolContext *ctx, const DLTensor *y, const DLTensor *t
   DlRows i = dl_line(&d, ids, "ids", yr.rows, false), b = dl_line(&d, bad, "bad", 1, true);
   check_width(&d, &yr, &t, "table");
   check_int32(&d, &b);
-  SolEmbedding a = {DL_BY_ID(yr, t, i, b), .table = t.at, .vocab = t.rows, .table_stride = t.stride,
-                    .out_dtype = yr.dtype};
+  SolEmbedding a = {DL_BY_ID(yr, t, i, b), DL_TENSOR(table, t), .vocab = t.rows, .out_dtype = yr.dtype};
   return d.status ? d.status : sol_embedding(ctx, &a, stream);
 }
 
@@ -62,7 +59,12 @@ SolStatus sol_gather_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, c
   dl_same_type(&d, &xr, "x", &yr, "y");
   if (order) dl_same_type(&d, &i, "ids", &o, "order");
   check_int32(&d, &b);
-  SolGather a = {DL_BY_ID(yr, xr, i, b), .x = xr.at, .order = o.at, .rows = xr.rows, .x_stride = xr.stride};
+  SolGather a = {
+      DL_BY_ID(yr, xr, i, b),
+      DL_TENSOR(x, xr),
+      .order = o.at,
+      .rows = xr.rows,
+  };
   return d.status ? d.status : sol_gather(ctx, &a, stream);
 }
 
@@ -77,16 +79,8 @@ SolStatus sol_transpose_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x
             (long long)xr.rows, (long long)xr.cols, (long long)yr.batch, (long long)yr.rows,
             (long long)yr.cols);
   if (!d.status && !xr.batch) return SOL_OK; // an empty batch; below, 0 would mean 1
-  SolTranspose a = {.y = yr.at,
-                    .x = xr.at,
-                    .batch = xr.batch,
-                    .m = xr.rows,
-                    .n = xr.cols,
-                    .y_stride = yr.stride,
-                    .x_stride = xr.stride,
-                    .y_batch_stride = yr.batch_stride,
-                    .x_batch_stride = xr.batch_stride,
-                    .dtype = xr.dtype};
+  SolTranspose a = {DL_BATCHED(y, yr), DL_BATCHED(x, xr), .batch = xr.batch,
+                    .m = xr.rows,      .n = xr.cols,      .dtype = xr.dtype};
   return d.status ? d.status : sol_transpose(ctx, &a, stream);
 }
 
@@ -117,8 +111,8 @@ SolStatus sol_rope_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, con
   if (!d.status && (h != y_h || c.cols > width / 2))
     DL_FAIL(&d, "rope: heads of x are %lld x %lld, those of y %lld x %lld, cos has rows of %lld",
             (long long)h, (long long)width, (long long)y_h, (long long)y_width, (long long)c.cols);
-  SolRope a = {.y = yr.at,
-               .x = xr.at,
+  SolRope a = {DL_TENSOR(y, yr),
+               DL_TENSOR(x, xr),
                .cos = c.at,
                .sin = s.at,
                .positions = p.at,
@@ -127,8 +121,6 @@ SolStatus sol_rope_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, con
                .d = width,
                .rotary = 2 * c.cols,
                .rows = c.rows,
-               .y_stride = yr.stride,
-               .x_stride = xr.stride,
                .dtype = xr.dtype,
                .out_dtype = yr.dtype,
                .weight_dtype = c.dtype,
@@ -151,12 +143,11 @@ SolStatus sol_reduce_dl(SolContext *ctx, const DLTensor *y, const DLTensor *x, c
   if (!d.status && batch && !xr.batch) return SOL_OK; // below, 0 would mean 1
   if (workspace) w = dl_view(&d, workspace, "workspace", workspace->ndim, false);
   SolReduce a = {.y = yr.at,
-                 .x = xr.at,
+                 DL_TENSOR(x, xr),
                  .workspace = w.at,
                  .workspace_bytes = w.cols * (ops_size(w.dtype)),
                  .m = xr.rows,
                  .n = xr.cols,
-                 .x_stride = xr.stride,
                  .dtype = xr.dtype,
                  .out_dtype = yr.dtype,
                  .reduction = reduction,
@@ -198,16 +189,14 @@ SolStatus sol_kv_append_dl(SolContext *ctx, const DLTensor *k_cache, const DLTen
   if (d.status) return d.status;
   SolKvAppend a = {.k_cache = kc.at,
                    .v_cache = vc.at,
-                   .k = kr.at,
-                   .v = vr.at,
+                   DL_TENSOR(k, kr),
+                   DL_TENSOR(v, vr),
                    .slots = s.at,
                    .t = kr.rows,
                    .h = h,
                    .d = width,
                    .pages = k_cache->shape[0],
                    .page_size = k_cache->shape[1],
-                   .k_stride = kr.stride,
-                   .v_stride = vr.stride,
                    .dtype = kr.dtype,
                    .kv_dtype = kc.dtype,
                    .id_dtype = s.dtype,

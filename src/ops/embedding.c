@@ -80,7 +80,6 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_ROWS(...)                    {0, 0, 0, 0},
 #define UNIT_TINY(...)                    {0, 0, 0, 0},
 #define UNIT_CONVERT(...)                 {0, 0, 0, 0},
-#define UNIT_CONVERT_SHORT(each)          {0, 0, each, 1},
 #define EMBEDDING(name, how, ...)         UNIT_##how(__VA_ARGS__)
 #include "kernels/embedding/embedding.def"
 };
@@ -293,7 +292,6 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
            : out == 4 ? EMBEDDING_sol_embedding_words_2_to_4
                       : EMBEDDING_sol_embedding_words_2_to_2;
   }
-  if (r->n * wide < SHORT) return EMBEDDING_sol_embedding_convert_short;
   int64_t threads = ops_ceil_div(ops_ceil_div(r->n, per), EMBEDDING_PIECES);
   p->per_row = (uint64_t)(threads > per ? threads : per);
   return size == 4  ? EMBEDDING_sol_embedding_4_to_2

@@ -5,24 +5,13 @@
 #include "ops/gemm_parts.h"
 
 const char *const gemm_kernels[GEMM_KERNELS] = {
-#define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
-  "sol_gemm_" #kind "_" #a #b "_" #rows "x" #wide "x" #stages,
-#define SPLIT(kind, a, b, wide, stages, per_sm) "sol_gemm_" #kind "_" #a #b "_split_" #wide "x" #stages,
-#define FEW(kind, bits)                         "sol_gemm_" #kind "_few_" #bits,
-#define FEW_89(kind, bits)                      FEW(kind, bits)
-#define ANY(kind)                               "sol_gemm_" #kind "_any",
-#define ANY_WEIGHTS(kind, bits)                 "sol_gemm_" #kind "_any_weights_" #bits,
-#include "kernels/gemm/gemm.def"
+#define ROW(id, name, ...) "sol_gemm_" name,
+#include "ops/gemm_kernels.def"
 };
 
 const uint32_t gemm_shared[GEMM_KERNELS] = {
-#define TILED(kind, a, b, rows, wide, stages, per_sm) GEMM_SHARED(rows, wide, stages, per_sm),
-#define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_RING_BYTES(128, wide, stages),
-#define FEW(kind, bits)                               GEMM_FEW_SHARED(1, 8),
-#define FEW_89(kind, bits)                            FEW(kind, bits)
-#define ANY(kind)                                     0,
-#define ANY_WEIGHTS(kind, bits)                       0,
-#include "kernels/gemm/gemm.def"
+#define ROW(id, name, shared, ...) shared,
+#include "ops/gemm_kernels.def"
 };
 
 GemmEpilogue gemm_epilogue_of(const SolGemm *a) {

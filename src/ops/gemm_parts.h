@@ -6,13 +6,8 @@
 #include "ops/operation.h"
 
 enum {
-#define TILED(kind, a, b, rows, wide, stages, per_sm) GEMM_TILED_##kind##_##a##b##_##rows##_##wide##_##stages,
-#define SPLIT(kind, a, b, wide, stages, per_sm)       GEMM_SPLIT_##kind##_##a##b##_##wide##_##stages,
-#define FEW(kind, bits)                               GEMM_FEW_##kind##_##bits,
-#define FEW_89(kind, bits)                            FEW(kind, bits)
-#define ANY(kind)                                     GEMM_ANY_##kind,
-#define ANY_WEIGHTS(kind, bits)                       GEMM_ANY_WEIGHTS_##kind##_##bits,
-#include "kernels/gemm/gemm.def"
+#define ROW(id, ...) GEMM_##id,
+#include "ops/gemm_kernels.def"
   GEMM_KERNELS
 };
 extern const char *const gemm_kernels[GEMM_KERNELS];

@@ -5,15 +5,8 @@
 #include "ops/gemm_parts.h"
 
 const GemmVariant gemm_variants[GEMM_KERNELS] = {
-#define TILED(kind, a, b, rows, wide, stages, per_sm)                                                        \
-  {kind, a, b, rows, wide, stages, false, per_sm, GEMM_THREADS(rows, per_sm)},
-#define SPLIT(kind, a, b, wide, stages, per_sm)                                                              \
-  {kind, a, b, 128, wide, stages, true, per_sm, GEMM_THREADS(128, per_sm)},
-#define FEW(kind, bits)         {0},
-#define FEW_89(kind, bits)      FEW(kind, bits)
-#define ANY(kind)               {.threads = GEMM_ANY_THREADS},
-#define ANY_WEIGHTS(kind, bits) {.threads = GEMM_ANY_THREADS},
-#include "kernels/gemm/gemm.def"
+#define ROW(id, name, shared, ...) {__VA_ARGS__},
+#include "ops/gemm_kernels.def"
 };
 
 bool gemm_reaches(const void *at, int64_t stride, int64_t batch_stride, int64_t batch, int size) {

@@ -135,17 +135,18 @@ static SolStatus cpu(SolContext *ctx, const void *args) {
 enum { AHEAD = 6 << 20 }; // bytes: what blocks that start soon will read
 enum { SHORT = 256 };     // chunks of 16 bytes: groups of up to so many share a block
 
-// Any group: short ones share a block, longer ones have one or a cluster, whose shared memory holds as much of the group as it can.
+// Any group: short ones share a block, longer ones have one or a cluster, whose shared memory holds as much of the group as it can: about
+// 16 KiB, so that several blocks are on an SM and one loads while another stores.
 static void plan_held(const SolContext *ctx, const SolGroupNorm *a, GroupNormParams *p, OpsLaunch *l) {
-  enum { MOST_BLOCKS = 16, LEAST = 4, EACH = 8 };
+  enum { MOST_BLOCKS = 16, OF_BLOCK = 16 << 10, EACH = 8 };
   int in = ops_size(a->dtype);
   int64_t chunks = ops_ceil_div(p->n, 16 / in), rows = a->batch * a->groups;
   l->kernel = in == 4 ? HELD_4 : HELD_2;
   if (chunks <= SHORT) {
-    p->held = held_short(rows, chunks, LEAST, true, l);
+    p->held = held_short(rows, chunks, l);
     return;
   }
-  p->held = held_long(ctx, rows, chunks, MOST_BLOCKS, EACH, l);
+  p->held = held_blocks(ctx, rows, chunks, OF_BLOCK, MOST_BLOCKS, EACH, l);
   int64_t all = ops_ceil_div(chunks, l->cluster * l->block),
           most = (ctx->cc >= 90 ? GROUP_NORM_SHARED : HELD_SHARED) / (16 * l->block);
   l->shared = (uint32_t)(cpu_min(all, most) * 16) * l->block;

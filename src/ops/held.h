@@ -5,15 +5,15 @@
 #include "kernels/held.h"
 #include "ops/operation.h"
 
-// Rows of up to 4 KiB share a block of 128 threads: each has a power of two of lanes, at least `least`, and few chunks a
-// lane. What they read again is still in L1; `holds`: it is kept in shared memory.
-static inline HeldShape held_short(int64_t rows, int64_t chunks, int least, bool holds, OpsLaunch *l) {
-  enum { THREADS = 128, EACH = 2 };
-  HeldShape s = {.m = (uint64_t)rows, .lanes = least};
+// Rows of up to 4 KiB share a block of 128 threads: each has a power of two of lanes, at least `LEAST`, and few chunks a
+// lane, all in shared memory.
+static inline HeldShape held_short(int64_t rows, int64_t chunks, OpsLaunch *l) {
+  enum { THREADS = 128, EACH = 2, LEAST = 4 };
+  HeldShape s = {.m = (uint64_t)rows, .lanes = LEAST};
   while (s.lanes < 32 && s.lanes * EACH < chunks) s.lanes *= 2;
   s.rows = THREADS / s.lanes;
   l->block = THREADS;
-  l->shared = holds ? (uint32_t)(ops_ceil_div(chunks, s.lanes) * THREADS * 16) : 0;
+  l->shared = (uint32_t)(ops_ceil_div(chunks, s.lanes) * THREADS * 16);
   s.shared = (int32_t)l->shared;
   ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, s.rows), 1);
   return s;
@@ -33,21 +33,6 @@ static inline HeldShape held_blocks(const SolContext *ctx, int64_t rows, int64_t
   l->shared = (uint32_t)shared;
   ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
   return (HeldShape){(uint64_t)rows, 1, 32, (int32_t)l->shared};
-}
-
-// Blocks of about 16 KiB, so that several are on an SM and one loads while another stores.
-static inline HeldShape held_long(const SolContext *ctx, int64_t rows, int64_t chunks, int most, int each,
-                                  OpsLaunch *l) {
-  return held_blocks(ctx, rows, chunks, 16 << 10, most, each, l);
-}
-
-// Fills block, cluster, grid and shared of a launch over `rows` rows of n elements of `in` bytes, which are wanted twice. It
-// depends on n alone, never on the number of rows.
-static inline HeldShape held_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
-  enum { MOST_BLOCKS = 16, SHORT = 256, LEAST = 4, EACH = 8 };
-  int64_t chunks = ops_ceil_div(n, 16 / in);
-  if (chunks <= SHORT) return held_short(rows, chunks, LEAST, false, l);
-  return held_long(ctx, rows, chunks, MOST_BLOCKS, EACH, l);
 }
 
 #endif

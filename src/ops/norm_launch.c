@@ -10,80 +10,73 @@ typedef struct Rule {
   int kernel, held, threads, cluster;
 } Rule;
 
-#define SHORT_ROWS                                                                                           \
-  {4, NORM_f_lanes2, 2, 2, 1}, {8, NORM_f_lanes4, 2, 4, 1}, {16, NORM_f_lanes8, 2, 8, 1},                    \
-      {32, NORM_f_lanes16, 2, 16, 1}, {                                                                      \
-    64, NORM_f_lanes32, 2, 32, 1                                                                             \
-  }
+// Lanes of a warp; a warp; a cluster's shared memory; threads of a block that are as many as the row needs, in clusters of up to 16 blocks.
+#define LANES(n)                                                                                             \
+  { 2 * (n), NORM_f_lanes##n, 2, n, 1 }
+#define WARP(kernel)                                                                                         \
+  { 128, kernel, 4, 32, 1 }
+#define BIG(chunks, threads, n)                                                                              \
+  { chunks, NORM_f_big, (chunks) / (threads) / (n), threads, n }
+#define BLOCKS(kernel, all, each, n)                                                                         \
+  { (n) * (all) * (each), kernel, each, 0, n }
+#define SHORT_ROWS LANES(2), LANES(4), LANES(8), LANES(16), LANES(32)
 // last: threads per block for the longest rows, of which a block has up to HELD_CHUNKS.
 #define WIDE_ROWS(last)                                                                                      \
-  {8192, NORM_f_big, 8, 256, 4}, {16384, NORM_f_big, 8, 256, 8}, {32768, NORM_f_big, 8, 256, 16},            \
-      {65536, NORM_f_big, 65536 / 16 / (last), last, 16}, {                                                  \
-    16 * HELD_CHUNKS, NORM_f_big, HELD_CHUNKS / (last), last, 16                                             \
-  }
+  BIG(8192, 256, 4), BIG(16384, 256, 8), BIG(32768, 256, 16), BIG(65536, last, 16),                          \
+      BIG(16 * HELD_CHUNKS, last, 16)
+#define ANY_ROWS(kernel, all, each)                                                                          \
+  BLOCKS(kernel, all, each, 1), BLOCKS(kernel, all, each, 2), BLOCKS(kernel, all, each, 4),                  \
+      BLOCKS(kernel, all, each, 8), BLOCKS(kernel, all, each, 16)
 enum { HELD_CHUNKS = 13 << 10, HELD_PAIRS = 6 << 10 }; // 208 and 192 KB
 _Static_assert(NORM_LAYER_THREADS == 256, "layernorm uses one block size for wide rows");
+_Static_assert(HELD_PAIRS == NORM_LAPS * 1024, "the longest rows of two inputs");
 // Aligned rows of whole chunks.
 static const Rule rms_rules[] = {SHORT_ROWS,
-                                 {128, NORM_f_warp, 4, 32, 1},
+                                 WARP(NORM_f_warp),
                                  {1024, NORM_f_block_late, 2, 0, 1},
                                  {2048, NORM_f_block4_late, 4, 0, 1},
-                                 {4096, NORM_f_big, 8, 256, 2},
+                                 BIG(4096, 256, 2),
                                  WIDE_ROWS(512)};
 static const Rule add_rules[] = {SHORT_ROWS,
                                  {1024, NORM_f_block_late, 1, 0, 1},
-                                 {2048, NORM_f_big, 4, 256, 2},
-                                 {4096, NORM_f_big, 4, 256, 4},
-                                 {8192, NORM_f_big, 4, 256, 8},
-                                 {16384, NORM_f_big, 4, 256, 16},
-                                 {32768, NORM_f_big, 4, 512, 16},
-                                 {65536, NORM_f_big, 4, 1024, 16},
-                                 {16 * HELD_PAIRS, NORM_f_big, NORM_LAPS, 1024, 16}};
+                                 BIG(2048, 256, 2),
+                                 BIG(4096, 256, 4),
+                                 BIG(8192, 256, 8),
+                                 BIG(16384, 256, 16),
+                                 BIG(32768, 512, 16),
+                                 BIG(65536, 1024, 16),
+                                 BIG(16 * HELD_PAIRS, 1024, 16)};
 static const Rule add_few = {1024, NORM_f_block_early, 2, 0, 1}; // the same sums as with one chunk a thread
 static const Rule embed_rules[] = {SHORT_ROWS,
-                                   {128, NORM_f_warp, 4, 32, 1},
+                                   WARP(NORM_f_warp),
                                    {512, NORM_f_block_late, 2, 0, 1},
                                    {2048, NORM_f_block4_late, 4, 0, 1},
-                                   {4096, NORM_f_big, 8, 512, 1},
+                                   BIG(4096, 512, 1),
                                    WIDE_ROWS(512)};
-static const Rule layer_rules[] = {SHORT_ROWS, // of 16-bit types
-                                   {128, NORM_f_warp, 4, 32, 1},
+static const Rule layer_rules[] = {SHORT_ROWS,
+                                   WARP(NORM_f_warp),
                                    {512, NORM_f_block_early, 2, 0, 1},
                                    {1024, NORM_f_block4_early, 4, 0, 1},
-                                   {2048, NORM_f_big, 8, 256, 1},
-                                   {4096, NORM_f_big, 8, 256, 2},
-                                   WIDE_ROWS(NORM_LAYER_THREADS)};
+                                   BIG(2048, 256, 1),
+                                   BIG(4096, 256, 2),
+                                   WIDE_ROWS(NORM_LAYER_THREADS)}; // of 16-bit types
 static const Rule layer_rules_fp32[] = {SHORT_ROWS,
-                                        {128, NORM_f_warp, 4, 32, 1},
+                                        WARP(NORM_f_warp),
                                         {512, NORM_f_block_early, 2, 0, 1},
                                         {2048, NORM_f_block4_late, 4, 0, 1},
-                                        {4096, NORM_f_big, 8, 256, 2},
+                                        BIG(4096, 256, 2),
                                         WIDE_ROWS(NORM_LAYER_THREADS)};
 // Weights or an output of another type: rmsnorm, and 16-bit rows of layernorm.
-static const Rule mixed_rules[] = {SHORT_ROWS, {128, NORM_f_warp, 4, 32, 1}};
+static const Rule mixed_rules[] = {SHORT_ROWS, WARP(NORM_f_warp)};
 static const Rule layer_mixed_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}};
-static const Rule any_rules[] = {
-    {2048, NORM_f_any4, 4, 0, 1},  {4096, NORM_f_any4, 4, 0, 2},   {8192, NORM_f_any4, 4, 0, 4},
-    {16384, NORM_f_any4, 4, 0, 8}, {32768, NORM_f_any4, 4, 0, 16},
-};
-static const Rule unaligned_rules[] = {
-    {3 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 1},
-    {6 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 2},
-    {12 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 4},
-    {24 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 8},
-    {48 * NORM_STRIPED_THREADS, NORM_f_striped3, 3, 0, 16},
-};
+static const Rule any_rules[] = {ANY_ROWS(NORM_f_any4, 512, 4)};
+static const Rule unaligned_rules[] = {ANY_ROWS(NORM_f_striped3, NORM_STRIPED_THREADS, 3)};
 // To fp8, unaligned rows; with a scale per block of columns, elements of 4 bytes and of 2.
-#define ODD_ROWS(kernel, each, threads)                                                                      \
-  {each * threads, kernel, each, 0, 1}, {2 * each * threads, kernel, each, 0, 2},                            \
-      {4 * each * threads, kernel, each, 0, 4}, {8 * each * threads, kernel, each, 0, 8}, {                  \
-    16 * each *threads, kernel, each, 0, 16                                                                  \
-  }
-static const Rule odd_rules[] = {{128, NORM_ODD_f_warp, 4, 32, 1}, ODD_ROWS(NORM_ODD_f_block, 4, 384)};
-static const Rule odd_blocks4_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1},
-                                         ODD_ROWS(NORM_ODD_f_block_blocks, 3, 448)};
-static const Rule odd_blocks2_rules[] = {{128, NORM_ODD_f_warp_blocks, 4, 32, 1},
-                                         ODD_ROWS(NORM_ODD_f_block_blocks, 3, 384)};
+static const Rule odd_rules[] = {WARP(NORM_ODD_f_warp), ANY_ROWS(NORM_ODD_f_block, 384, 4)};
+static const Rule odd_blocks4_rules[] = {WARP(NORM_ODD_f_warp_blocks),
+                                         ANY_ROWS(NORM_ODD_f_block_blocks, 448, 3)};
+static const Rule odd_blocks2_rules[] = {WARP(NORM_ODD_f_warp_blocks),
+                                         ANY_ROWS(NORM_ODD_f_block_blocks, 384, 3)};
 
 enum {
   ODD_PER_TYPE = NORM_ODD_h_warp - NORM_ODD_f_warp,

@@ -82,15 +82,15 @@ static uint32_t norm_narrow_places(const NarrowTensor *t, int vectors, NarrowSha
 }
 
 // What both kinds of rows have in common, once lanes and rows are known.
-static void norm_narrow_launch(const NarrowTensor *t, uint64_t m, uint32_t threads, NarrowShape *s,
-                               NormNarrow *how, OpsLaunch *l) {
+static void norm_narrow_launch(const NarrowTensor *t, uint64_t m, NarrowShape *s, NormNarrow *how,
+                               OpsLaunch *l) {
   int64_t width = norm_narrow_bytes(&t[NARROW_X], s->n);
   how->copy_bits = 0;
   while (how->copy_bits < 5 && width + 14 > INT64_C(16) << how->copy_bits) how->copy_bits++;
   how->plain = norm_narrow_words(&t[NARROW_X], &t[NARROW_RESIDUAL]) &&
                norm_narrow_words(&t[NARROW_X], &t[NARROW_Y]) &&
                norm_narrow_words(&t[NARROW_X], &t[NARROW_SECOND]);
-  l->block = threads, l->cluster = 1;
+  l->block = NARROW_THREADS, l->cluster = 1;
   ops_grid(l->grid, (m + (uint64_t)s->rows - 1) / (uint64_t)s->rows, 1);
 }
 
@@ -118,7 +118,7 @@ static bool norm_narrow_plan(const SolContext *ctx, const NarrowTensor *t, uint6
   if (!turns) turns = 1;
   do s->rows = (int32_t)(turn * turns), l->shared = norm_narrow_places(t, vectors, s, how);
   while (l->shared > NARROW_SHARED && --turns);
-  norm_narrow_launch(t, m, NARROW_THREADS, s, how, l);
+  norm_narrow_launch(t, m, s, how, l);
   return true;
 }
 

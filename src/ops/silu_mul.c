@@ -10,37 +10,25 @@
 #include "ops/parts.h"
 
 enum {
-#define SILU(in, out) KERNEL_LEAN_##in##_##out, KERNEL_ANY_##in##_##out,
-#include "kernels/silu_mul/silu_mul.def"
-#define SILU_BLOCK(in, wide) KERNEL_BLOCK_##in##_##wide,
-#include "kernels/silu_mul/silu_mul.def"
+#define SILU(in, out)                                    KERNEL_LEAN_##in##_##out, KERNEL_ANY_##in##_##out,
+#define SILU_BLOCK(in, wide)                             KERNEL_BLOCK_##in##_##wide,
 #define SILU_ROW(in, wide, threads, rows, count, blocks) KERNEL_ROW_##in##_##wide##_##threads##_##count,
-#include "kernels/silu_mul/silu_mul.def"
-#define SILU_NARROW(in, wide, blocks) KERNEL_NARROW_##in##_##wide,
-#include "kernels/silu_mul/silu_mul.def"
-#define SILU_CHUNKS(in, count, blocks) KERNEL_CHUNKS_##in##_##count,
-#include "kernels/silu_mul/silu_mul.def"
-#define SILU_PARTS(in) KERNEL_PARTS_##in,
-#include "kernels/silu_mul/silu_mul.def"
-#define SILU_STRIP(in, blocks, threads, count, per_sm) KERNEL_STRIP_##in##_##blocks##_##count,
+#define SILU_NARROW(in, wide, blocks)                    KERNEL_NARROW_##in##_##wide,
+#define SILU_CHUNKS(in, count, blocks)                   KERNEL_CHUNKS_##in##_##count,
+#define SILU_PARTS(in)                                   KERNEL_PARTS_##in,
+#define SILU_STRIP(in, blocks, threads, count, per_sm)   KERNEL_STRIP_##in##_##blocks##_##count,
 #include "kernels/silu_mul/silu_mul.def"
   KERNEL_SINGLE,
   KERNEL_COUNT
 };
 static const char *const kernel_names[KERNEL_COUNT] = {
-#define SILU(in, out) "sol_silu_mul_lean_" #in "_" #out, "sol_silu_mul_any_" #in "_" #out,
-#include "kernels/silu_mul/silu_mul.def"
+#define SILU(in, out)        "sol_silu_mul_lean_" #in "_" #out, "sol_silu_mul_any_" #in "_" #out,
 #define SILU_BLOCK(in, wide) "sol_silu_mul_block_" #in "_" #wide,
-#include "kernels/silu_mul/silu_mul.def"
 #define SILU_ROW(in, wide, threads, rows, count, blocks)                                                     \
   "sol_silu_mul_row_" #in "_" #wide "_" #threads "_" #count,
-#include "kernels/silu_mul/silu_mul.def"
-#define SILU_NARROW(in, wide, blocks) "sol_silu_mul_narrow_" #in "_" #wide,
-#include "kernels/silu_mul/silu_mul.def"
-#define SILU_CHUNKS(in, count, blocks) "sol_silu_mul_chunks_" #in "_" #count,
-#include "kernels/silu_mul/silu_mul.def"
-#define SILU_PARTS(in) "sol_silu_mul_parts_" #in,
-#include "kernels/silu_mul/silu_mul.def"
+#define SILU_NARROW(in, wide, blocks)                  "sol_silu_mul_narrow_" #in "_" #wide,
+#define SILU_CHUNKS(in, count, blocks)                 "sol_silu_mul_chunks_" #in "_" #count,
+#define SILU_PARTS(in)                                 "sol_silu_mul_parts_" #in,
 #define SILU_STRIP(in, blocks, threads, count, per_sm) "sol_silu_mul_strip_" #in "_" #blocks "_" #count,
 #include "kernels/silu_mul/silu_mul.def"
     "sol_silu_mul_single"};

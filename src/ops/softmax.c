@@ -10,37 +10,14 @@
 #include "ops/parts.h"
 
 const char *const softmax_kernels[SOFTMAX_KERNELS] = {
-#define NARROW(in, kind)                               "sol_softmax_narrow_" #kind,
-#define ROUNDS(in, kind, rounds, blocks)               "sol_softmax_rounds_" #kind "_" #rounds,
-#define BESIDE(in, kind, blocks)                       "sol_softmax_beside_" #kind,
-#define RELAY(in)                                      "sol_softmax_" #in "_relay",
-#define HELD(in, threads, chunks, rows, blocks)        "sol_softmax_" #in "_held_" #threads "x" #chunks,
-#define HELD_LABELS(in, threads, chunks, rows, blocks) HELD(in, threads, chunks, rows, blocks)
-#define APART(in, count, blocks)                       "sol_softmax_" #in "_apart_" #count,
-#define SHARED(in, threads, chunks, cluster, blocks)                                                         \
-  "sol_softmax_" #in "_shared_" #threads "x" #chunks "x" #cluster,
-#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
-#define SPREAD(in, blocks)                              "sol_softmax_" #in "_spread",
-#define LOOP(in, threads)                               "sol_softmax_" #in "_loop",
-#define LOOP_90(in, threads, cluster)                   "sol_softmax_" #in "_loop_cluster",
-#include "kernels/softmax/softmax.def"
+#define ROW(id, name, ...) "sol_softmax_" name,
+#include "ops/softmax_kernels.def"
 };
 
 enum { SPREAD_SHARED = 208 << 10 }; // bytes of a row that a block has at most
 const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
-#define NARROW(in, kind)                                NARROW_SHARED,
-#define ROUNDS(in, kind, rounds, blocks)                0,
-#define BESIDE(in, kind, blocks)                        SOFTMAX_BESIDE_WARPS *(SOFTMAX_BESIDE_BYTES + 32),
-#define RELAY(in)                                       SOFTMAX_RELAY_CHUNKS * 16,
-#define HELD(in, threads, chunks, rows, blocks)         0,
-#define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
-#define APART(in, count, blocks)                        0,
-#define SHARED(in, threads, chunks, cluster, blocks)    (threads) * (chunks)*16,
-#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
-#define SPREAD(in, blocks)                              SPREAD_SHARED,
-#define LOOP(in, threads)                               0,
-#define LOOP_90(in, threads, cluster)                   0,
-#include "kernels/softmax/softmax.def"
+#define ROW(id, name, shared, ...) shared,
+#include "ops/softmax_kernels.def"
 };
 
 typedef struct Variant {
@@ -48,19 +25,8 @@ typedef struct Variant {
   bool apart;                             // x and y may be aligned differently
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
-#define NARROW(in, kind)                                {0, 0, 0, 0, 0, false},
-#define ROUNDS(in, kind, rounds, blocks)                {0, 0, 0, 0, 0, false},
-#define BESIDE(in, kind, blocks)                        {0, 0, 0, 0, 0, false},
-#define RELAY(in)                                       {0, 0, 0, 0, 0, false},
-#define HELD(in, threads, chunks, rows, blocks)         {in, threads, chunks, rows, 1, false},
-#define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
-#define APART(in, count, blocks)                        {0, 0, 0, 0, 0, false},
-#define SHARED(in, threads, chunks, cluster, blocks)    {in, threads, chunks, 1, cluster, false},
-#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
-#define SPREAD(in, blocks)                              {0, 0, 0, 0, 0, false},
-#define LOOP(in, threads)                               {in, threads, 0, 1, 1, true},
-#define LOOP_90(in, threads, cluster)                   {in, threads, 0, 1, cluster, true},
-#include "kernels/softmax/softmax.def"
+#define ROW(id, name, shared, ...) {__VA_ARGS__},
+#include "ops/softmax_kernels.def"
 };
 
 const int64_t softmax_shapes[SOFTMAX_SHAPES][4] = {

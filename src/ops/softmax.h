@@ -7,19 +7,8 @@
 #include "ops/operation.h"
 
 enum {
-#define NARROW(in, kind)                                SOFTMAX_NARROW_##kind,
-#define ROUNDS(in, kind, rounds, blocks)                SOFTMAX_ROUNDS_##kind##_##rounds,
-#define BESIDE(in, kind, blocks)                        SOFTMAX_BESIDE_##kind,
-#define RELAY(in)                                       SOFTMAX_RELAY_##in,
-#define HELD(in, threads, chunks, rows, blocks)         SOFTMAX_HELD_##in##_##threads##_##chunks,
-#define HELD_LABELS(in, threads, chunks, rows, blocks)  HELD(in, threads, chunks, rows, blocks)
-#define APART(in, count, blocks)                        SOFTMAX_APART_##in##_##count,
-#define SHARED(in, threads, chunks, cluster, blocks)    SOFTMAX_SHARED_##in##_##threads##_##chunks##_##cluster,
-#define SHARED_90(in, threads, chunks, cluster, blocks) SHARED(in, threads, chunks, cluster, blocks)
-#define SPREAD(in, blocks)                              SOFTMAX_SPREAD_##in,
-#define LOOP(in, threads)                               SOFTMAX_LOOP_##in,
-#define LOOP_90(in, threads, cluster)                   SOFTMAX_LOOP_90_##in,
-#include "kernels/softmax/softmax.def"
+#define ROW(id, ...) SOFTMAX_##id,
+#include "ops/softmax_kernels.def"
   SOFTMAX_KERNELS
 };
 extern const char *const softmax_kernels[SOFTMAX_KERNELS];

@@ -327,10 +327,107 @@ static bool plan_fp32(const SolContext *ctx, const SolStencil *a, StencilWalkPar
   .y = (a)->y, .x = (a)->x, .m = (a)->m, .n = (a)->n, .y_stride = (p).y_stride, .x_stride = (p).x_stride,    \
   .x_kind = (p).x_kind, .y_kind = (p).y_kind, .centre = (a)->centre
 
+// What the kernels are chosen by. flat: one row; narrow: short ones; wide: longer ones of whole aligned vectors, of y of so many bytes.
+typedef struct Rows {
+  int size, out, per, vector; // bytes of an element of x, of y; elements of 16 bytes of x
+  bool flat, narrow, wide;
+} Rows;
+
+static Rows rows_of(const SolStencil *a, const StencilParams *p) {
+  int size = ops_size(a->dtype), out = ops_size(out_of(a)), per = 16 / size;
+  Rows r = {size, out, per, per * out > 16 ? 16 : per * out, a->m == 1, false, false};
+  bool vectors = a->n % per == 0 && ops_align(a->x, p->x_stride * size, a->m) == 16 &&
+                 ops_align(a->y, p->y_stride * out, a->m) >= r.vector;
+  r.narrow = !r.flat && a->n <= STENCIL_SHORT, r.wide = !r.flat && !r.narrow && vectors;
+  return r;
+}
+
+// The first kernel of a layout that has the radius, or KERNEL_COUNT.
+static int kernel_of(const SolStencil *a, int size, StencilLayout layout) {
+  int k = 0;
+  while (k < KERNEL_COUNT &&
+         (variants[k].size != size || variants[k].radius < a->radius || variants[k].layout != layout))
+    k++;
+  return k;
+}
+
+// These launch a kernel, *status, or return false where it is not for such rows.
+static bool launch_band(SolContext *ctx, const SolStencil *a, const StencilParams *p, Rows r,
+                        SolStream stream, SolStatus *status) {
+  int band = kernel_of(a, r.size, STENCIL_BAND);
+  if (r.flat || r.wide || !is_banded(a, r.narrow) || band == KERNEL_COUNT ||
+      !ops_has_kernel(ctx, &ops_stencil, band))
+    return false;
+  StencilBandParams b = {STENCIL_TENSORS(a, *p), .radius = a->radius};
+  memcpy(b.side, a->side, sizeof b.side);
+  OpsLaunch l = {.kernel = band, .early = true, .params = &b, .bytes = sizeof b};
+  if (!plan_band(ctx, a, &variants[band], &b, &l)) return false;
+  return *status = ops_launch(ctx, &ops_stencil, &l, stream), true;
+}
+
+static bool launch_strip(SolContext *ctx, const SolStencil *a, const StencilParams *p, Rows r,
+                         SolStream stream, SolStatus *status) {
+  int strips = r.flat || r.narrow || r.wide ? -1 : pick_strip(a);
+  if (strips < 0 || !ops_has_kernel(ctx, &ops_stencil, strips)) return false;
+  StencilStripParams s = {STENCIL_TENSORS(a, *p)};
+  memcpy(s.side, a->side, sizeof s.side);
+  OpsLaunch l = {.kernel = strips, .early = true, .params = &s, .bytes = sizeof s};
+  plan_strip(a, &s, variants[strips].rows, &l);
+  return *status = ops_launch(ctx, &ops_stencil, &l, stream), true;
+}
+
+// Small radii are faster without: fewer instructions there.
+static bool launch_walk(SolContext *ctx, const SolStencil *a, const StencilParams *p, Rows r,
+                        SolStream stream, SolStatus *status) {
+  StencilWalkParams t = {STENCIL_TENSORS(a, *p), .radius = a->radius};
+  memcpy(t.side, a->side, sizeof t.side);
+  OpsLaunch l = {.kernel = r.size == 2 ? KERNEL_TENSOR : KERNEL_WALK,
+                 .block = STENCIL_THREADS,
+                 .early = true,
+                 .params = &t,
+                 .bytes = sizeof t};
+  bool walks = !r.flat && (r.size == 2 ? a->radius > (r.wide ? 4 : 2) && plan_tensor(ctx, a, &t, &l)
+                                       : r.wide && a->radius > 4 && plan_fp32(ctx, a, &t, &l));
+  if (!walks || !ops_has_kernel(ctx, &ops_stencil, l.kernel)) return false;
+  return *status = ops_launch(ctx, &ops_stencil, &l, stream), true;
+}
+
+// The tiles of a kernel, and its blocks.
+static uint64_t set_tiles(const SolStencil *a, const Variant *v, Rows r, StencilParams *p) {
+  if (v->layout == STENCIL_FLAT || v->layout == STENCIL_DENSE) {
+    p->head = (int32_t)((uintptr_t)a->x % 16 / (uintptr_t)r.size);
+    p->y_wide = ((uintptr_t)a->y - (uintptr_t)(p->head * r.out)) % (uintptr_t)r.vector == 0;
+    p->strips = (uint64_t)ops_ceil_div(a->m * a->n + p->head, (int64_t)r.per * STENCIL_THREADS);
+    return p->tiles = p->strips;
+  }
+  if (v->layout == STENCIL_NARROW) {
+    p->tiles = (uint64_t)(a->n * ops_ceil_div(a->m, v->rows));
+    return (uint64_t)ops_ceil_div((int64_t)p->tiles, STENCIL_THREADS);
+  }
+  int rows = v->rows, warps = STENCIL_THREADS / 32,
+      each = v->layout == STENCIL_WIDE ? r.per : STENCIL_COLUMNS;
+  p->warps_down = 1;
+  while ((int)p->warps_down < warps && (int64_t)p->warps_down * rows < a->m) p->warps_down *= 2;
+  p->strips = (uint64_t)ops_ceil_div(a->n, 32 * each * (warps / (int)p->warps_down));
+  return p->tiles = p->strips * (uint64_t)ops_ceil_div(a->m, rows * (int)p->warps_down);
+}
+
+// A vector of four elements is too few for the many loads of a large radius. Where tensor cores cannot be used, larger radii of 2-byte
+// elements have one kernel for all rows. dense: also longer rows that are not whole vectors, where the first and last row, whose elements
+// are computed one by one, are few.
+static StencilLayout layout_of(const SolStencil *a, const StencilParams *p, Rows r) {
+  enum { MANY_ROWS = 64 };
+  bool odd = !r.flat && !r.narrow && !r.wide && r.size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
+  bool dense = (odd || (r.narrow && a->radius <= 2)) && p->x_stride == a->n && p->y_stride == a->n;
+  return r.flat                                        ? STENCIL_FLAT
+         : dense                                       ? STENCIL_DENSE
+         : r.narrow && (r.size == 4 || a->radius <= 2) ? STENCIL_NARROW
+         : r.wide && a->radius <= 4                    ? STENCIL_WIDE
+                                                       : STENCIL_ANY;
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolStencil *a = args;
-  int size = ops_size(a->dtype), out = ops_size(out_of(a)), per = 16 / size, kernel = 0;
-  int vector = per * out > 16 ? 16 : per * out; // of y, in bytes
   StencilParams p = {.y = a->y,
                      .x = a->x,
                      .m = a->m,
@@ -342,79 +439,23 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                      .radius = a->radius,
                      .centre = a->centre};
   memcpy(p.side, a->side, sizeof p.side);
-  StencilWalkParams t = {STENCIL_TENSORS(a, p), .radius = a->radius};
-  memcpy(t.side, a->side, sizeof t.side);
-  bool vectors = a->n % per == 0 && ops_align(a->x, p.x_stride * size, a->m) == 16 &&
-                 ops_align(a->y, p.y_stride * out, a->m) >= vector;
-  bool flat = a->m == 1, narrow = !flat && a->n <= STENCIL_SHORT, wide = !flat && !narrow && vectors;
-  int band = 0;
-  while (band < KERNEL_COUNT && (variants[band].size != size || variants[band].radius < a->radius ||
-                                 variants[band].layout != STENCIL_BAND))
-    band++;
-  if (!flat && !wide && is_banded(a, narrow) && band < KERNEL_COUNT &&
-      ops_has_kernel(ctx, &ops_stencil, band)) {
-    StencilBandParams b = {STENCIL_TENSORS(a, p), .radius = a->radius};
-    memcpy(b.side, a->side, sizeof b.side);
-    OpsLaunch of = {.kernel = band, .early = true, .params = &b, .bytes = sizeof b};
-    if (plan_band(ctx, a, &variants[band], &b, &of)) return ops_launch(ctx, &ops_stencil, &of, stream);
-  }
-  int strips = flat || narrow || wide ? -1 : pick_strip(a);
-  if (strips >= 0 && ops_has_kernel(ctx, &ops_stencil, strips)) {
-    StencilStripParams s = {STENCIL_TENSORS(a, p)};
-    memcpy(s.side, a->side, sizeof s.side);
-    OpsLaunch strip = {.kernel = strips, .early = true, .params = &s, .bytes = sizeof s};
-    plan_strip(a, &s, variants[strips].rows, &strip);
-    return ops_launch(ctx, &ops_stencil, &strip, stream);
-  }
-  // Small radii are faster without: fewer instructions there.
-  OpsLaunch walk = {.kernel = size == 2 ? KERNEL_TENSOR : KERNEL_WALK,
-                    .block = STENCIL_THREADS,
-                    .early = true,
-                    .params = &t,
-                    .bytes = sizeof t};
-  bool walks = !flat && (size == 2 ? a->radius > (wide ? 4 : 2) && plan_tensor(ctx, a, &t, &walk)
-                                   : wide && a->radius > 4 && plan_fp32(ctx, a, &t, &walk));
-  if (walks && ops_has_kernel(ctx, &ops_stencil, walk.kernel))
-    return ops_launch(ctx, &ops_stencil, &walk, stream);
-  // A vector of four elements is too few for the many loads of a large radius.
-  // Longer rows that are not whole vectors as well, where the first and last row, whose elements are computed one by one, are few.
-  enum { MANY_ROWS = 64 };
-  bool odd = !flat && !narrow && !wide && size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
-  bool dense = (odd || (narrow && a->radius <= 2)) && p.x_stride == a->n && p.y_stride == a->n;
-  // Where tensor cores cannot be used, larger radii of 2-byte elements have one kernel for all rows.
-  if (size == 2 && a->radius > 2) narrow = false;
-  if (a->radius > 4) wide = false;
-  StencilLayout layout = flat     ? STENCIL_FLAT
-                         : dense  ? STENCIL_DENSE
-                         : narrow ? STENCIL_NARROW
-                         : wide   ? STENCIL_WIDE
-                                  : STENCIL_ANY;
-  while (variants[kernel].size != size || variants[kernel].radius < a->radius ||
-         variants[kernel].layout != layout)
-    kernel++;
-  uint64_t blocks;
-  if (flat || dense) {
-    p.head = (int32_t)((uintptr_t)a->x % 16 / (uintptr_t)size);
-    p.y_wide = ((uintptr_t)a->y - (uintptr_t)(p.head * out)) % (uintptr_t)vector == 0;
-    p.strips = (uint64_t)ops_ceil_div(a->m * a->n + p.head, (int64_t)per * STENCIL_THREADS);
-    blocks = p.tiles = p.strips;
-  } else if (narrow) {
-    p.tiles = (uint64_t)(a->n * ops_ceil_div(a->m, variants[kernel].rows));
-    blocks = (uint64_t)ops_ceil_div((int64_t)p.tiles, STENCIL_THREADS);
-  } else {
-    int rows = variants[kernel].rows, warps = STENCIL_THREADS / 32;
-    p.warps_down = 1;
-    while ((int)p.warps_down < warps && (int64_t)p.warps_down * rows < a->m) p.warps_down *= 2;
-    p.strips =
-        (uint64_t)ops_ceil_div(a->n, 32 * (wide ? per : STENCIL_COLUMNS) * (warps / (int)p.warps_down));
-    blocks = p.tiles = p.strips * (uint64_t)ops_ceil_div(a->m, rows * (int)p.warps_down);
-  }
-  // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes
-  // ahead.
-  if (dense ? a->radius <= 2 : a->radius > 2 && (flat || (wide && a->radius <= 4)))
-    p.ahead = (uint32_t)ctx->sms * (flat || dense ? 8 : 4);
-  OpsLaunch l = {.kernel = kernel, .block = STENCIL_THREADS, .early = true, .params = &p, .bytes = sizeof p};
-  ops_grid(l.grid, blocks * STENCIL_THREADS, STENCIL_THREADS);
+  Rows r = rows_of(a, &p);
+  SolStatus status;
+  if (launch_band(ctx, a, &p, r, stream, &status) || launch_strip(ctx, a, &p, r, stream, &status) ||
+      launch_walk(ctx, a, &p, r, stream, &status))
+    return status;
+  StencilLayout layout = layout_of(a, &p, r);
+  bool by_chunks = layout == STENCIL_FLAT || layout == STENCIL_DENSE;
+  OpsLaunch l = {.kernel = kernel_of(a, r.size, layout),
+                 .block = STENCIL_THREADS,
+                 .early = true,
+                 .params = &p,
+                 .bytes = sizeof p};
+  ops_grid(l.grid, set_tiles(a, &variants[l.kernel], r, &p) * STENCIL_THREADS, STENCIL_THREADS);
+  // Where blocks compute for long, few loads are in flight: later tiles are prefetched, a few megabytes ahead.
+  if (layout == STENCIL_DENSE ? a->radius <= 2
+                              : a->radius > 2 && (layout == STENCIL_FLAT || (r.wide && a->radius <= 4)))
+    p.ahead = (uint32_t)ctx->sms * (by_chunks ? 8 : 4);
   return ops_launch(ctx, &ops_stencil, &l, stream);
 }
 

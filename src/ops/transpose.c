@@ -22,19 +22,12 @@ typedef struct Tile {
   uint32_t threads;
   int64_t least;
 } Tile;
-#define KEPT_WIDE(size, tall)        (tall)
-#define KEPT_ODD(size, tall)         ((tall)-TRANSPOSE_SLACK(size))
-#define KEPT_PLAIN(size, tall)       (tall)
-#define KEPT_DIRECT(size, tall)      (tall)
-#define KEPT_FEW_ROWS(size, tall)    (tall)
-#define KEPT_FEW_COLUMNS(size, tall) (tall)
-#define KEPT_SINGLE(size, tall)      (tall)
-#define KEPT_GATHER                  KEPT_ODD
-#define KEPT_SHIFT                   KEPT_ODD
-#define KEPT_CHUNKS(size, tall)      (tall)
+// The rows of a tile that are stored.
+#define KEPT(size, kind, tall)                                                                               \
+  ((kind) == ODD || (kind) == GATHER || (kind) == SHIFT ? (tall)-TRANSPOSE_SLACK(size) : (tall))
 static const Tile tiles[] = {
 #define TRANSPOSE(name, size, kind, tall, wide, rows, least)                                                 \
-  {size, kind, KEPT_##kind(size, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
+  {size, kind, KEPT(size, kind, tall), wide, TRANSPOSE_THREADS_##kind(size, tall, wide, rows), least},
 #include "kernels/transpose/transpose.def"
 };
 enum { KERNEL_COUNT = SOL_COUNT(tiles) };
