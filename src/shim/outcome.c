@@ -8,7 +8,7 @@
 enum {
   MOST_KEPT = 256 << 20, // bytes, of all launches, that they leave behind
   PER_INSTRUCTION = 128, // bytes that are looked at in the time that a warp's instruction takes, and less
-  MOST_WRONG = 4         // times that a launch found something else, after which it is not looked at any more
+  MOST_WRONG = 3 // launches in a row that did not find the same, after which none is looked at any more
 };
 
 static uint64_t kept; // bytes
@@ -61,7 +61,7 @@ void shim_outcome_learn(ShimOutcome *o, uint64_t found, const SolEmuResult *r) {
   bool again = same && found == o->found;
   if (suited && again && o->known) return;
   bool steady = suited && same && shim_outcome_found(o) == found;
-  o->wrong += found && !steady && !again;
+  o->wrong = steady || again ? 0 : o->wrong + (found != 0);
   shim_outcome_forget(o);
   o->found = found;
   if (!suited) return;
@@ -76,7 +76,6 @@ bool shim_outcome_repeat(ShimOutcome *o) {
   if (o->changes == changes) return true;
   if (shim_outcome_found(o) != o->found) {
     o->known = false; // until one is observed again
-    o->wrong++;
     return false;
   }
   o->changes = changes;

@@ -9,7 +9,7 @@ enum { SHIM_TOUCHED = 16 };
 typedef struct ShimOutcome {
   SolEmuRange touched[SHIM_TOUCHED]; // the allocations that it reads and writes
   void *left[SHIM_TOUCHED];          // what is in them afterwards; NULL: what was there before
-  uint32_t count, wrong;             // wrong: how often it did not find the same as before
+  uint32_t count, wrong;             // wrong: launches in a row that did not find the same as before
   uint64_t found;                    // a digest of them before the launch; 0: none
   uint64_t changes; // sol_emu_changes when that was there for the last time, and what it leaves
   bool known;       // launches that find the same leave the same
