@@ -23,12 +23,31 @@ void shim_outcome_forget(ShimOutcome *o) {
   o->known = false;
 }
 
+// Tensor maps are read and changed in memory that the touches do not show; in functions that are called nobody looks for them.
+static bool may_use_maps(const SolEmuResult *r) {
+  const PtxFunction *fn = sol_emu_kernel_function(r->kernel);
+  for (uint32_t i = 0; i < r->inst_count; i++) {
+    if (!r->insts[i].counts.executions) continue;
+    if (r->insts[i].function != r->insts[0].function) return true;
+    switch (fn->insts[r->insts[i].inst].code->op) {
+    case PTX_OP_CP_TENSOR:
+    case PTX_OP_CP_TENSOR_STORE:
+    case PTX_OP_CP_TENSOR_REDUCE:
+    case PTX_OP_CP_TENSOR_PREFETCH:
+    case PTX_OP_TENSORMAP_REPLACE:
+    case PTX_OP_TENSORMAP_COPY: return true;
+    default: break;
+    }
+  }
+  return false;
+}
+
 // Whether its outcome depends on nothing but its parameters and what it touches, and is soonest had so.
 static bool is_suited(const SolEmuResult *r) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < r->touch_count; i++) bytes += r->touches[i].bytes;
   return r->end == SOL_EMU_DONE && !r->finding_count && !r->child_count && !shim.watch.spoke &&
-         !r->kinds[SOL_EMU_KIND_TEXTURE].requests && r->touch_count <= SHIM_TOUCHED &&
+         !r->kinds[SOL_EMU_KIND_TEXTURE].requests && r->touch_count <= SHIM_TOUCHED && !may_use_maps(r) &&
          bytes <= r->total.executions * PER_INSTRUCTION;
 }
 
