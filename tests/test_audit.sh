@@ -318,6 +318,16 @@ json "k['counted_launches'] < 100 and k['global_load']['sectors'] / k['global_lo
 run 0 "$bin/repeats" --json -- swap 400
 says err 'all right'
 json "k['counted_launches'] < 60"
+# What finds the same memory as before leaves the same, and does not run; the bill is that of launches that do.
+for what in still reset; do
+  run 0 "$bin/repeats" --json -- $what 400
+  says err 'all right'
+  json "k['launches'] == 400 and k['counted_launches'] < 60 and k['unlike_launches'] == 0"
+  ran=$(sed -n 's/ ran$//p' "$scratch/err")
+  if [ "${ran:-400}" -lt 100 ]; then ok; else bad "of 400 launches $ran ran"; fi
+  run 0 "$bin/repeats" --all --json -- $what 400
+  says err '40[01] ran' 'all right'
+done
 
 # ---- checks: each error with its line, thread and allocation, and the program goes on ----
 build checks tests/shim/checks.cu -cudart shared -arch=sm_90

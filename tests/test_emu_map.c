@@ -136,6 +136,45 @@ TEST(allocations_that_come_and_go) {
   sol_emu_destroy(emu);
 }
 
+// Whatever may write to memory is noticed, and another byte is another digest, also where two changes could undo each other.
+TEST(digests_of_memory) {
+  open_emu();
+  static uint64_t page[12], host[5];
+  uint64_t at[2], digests[8];
+  SolEmuRange range[2];
+  for (int k = 0; k < 2; k++) {
+    CHECK(!sol_emu_alloc(emu, sizeof page + 3, NULL, &at[k], NULL));
+    CHECK(!sol_emu_write(emu, at[k], page, sizeof page, NULL));
+    CHECK(sol_emu_range(emu, at[k], &range[k]));
+  }
+  uint64_t first = sol_emu_digest(emu, range, 2), changes = sol_emu_changes(emu);
+  CHECK(first && first == sol_emu_digest(emu, range, 2) && first != sol_emu_digest(emu, range, 1));
+  CHECK(sol_emu_changes(emu) == changes);
+  for (uint32_t k = 0; k < 8; k++) {
+    memset(page, 0, sizeof page);
+    page[k] = page[k + 4] = UINT64_C(1) << 63; // words that are hashed one after another
+    CHECK(!sol_emu_write(emu, at[0], page, sizeof page, NULL));
+    digests[k] = sol_emu_digest(emu, range, 2);
+    for (uint32_t j = 0; j < k; j++) CHECK(digests[j] != digests[k] && digests[j] != first);
+  }
+  CHECK(sol_emu_changes(emu) == changes + 8);
+  memset(page, 0, sizeof page);
+  CHECK(!sol_emu_fill(emu, at[0], page, 8, 12, NULL) && sol_emu_changes(emu) == changes + 9);
+  CHECK(sol_emu_digest(emu, range, 2) == first);
+  *((uint8_t *)sol_emu_host(emu, at[1], sizeof page + 3) + sizeof page + 2) = 1; // the last byte
+  CHECK(sol_emu_digest(emu, range, 2) != first && sol_emu_changes(emu) == changes + 10);
+  CHECK(!sol_emu_copy(emu, at[1], at[0], sizeof page + 3, NULL) && sol_emu_digest(emu, range, 2) == first);
+  CHECK(sol_emu_changes(emu) == changes + 11);
+  CHECK(!sol_emu_map(emu, host, sizeof host, NULL, NULL));
+  SolEmuResult r = run(page); // a launch that faults may have written, too
+  CHECK(sol_emu_changes(emu) == changes + 12);
+  sol_emu_result_free(&r);
+  CHECK(sol_emu_range(emu, (uint64_t)(uintptr_t)host, &range[1]) && !sol_emu_digest(emu, range, 2));
+  CHECK(!sol_emu_free(emu, at[0], NULL) && sol_emu_changes(emu) == changes + 13);
+  CHECK(!sol_emu_digest(emu, range, 1));
+  sol_emu_destroy(emu);
+}
+
 TEST(registers) {
   open_emu();
   uint32_t count = sol_emu_kernel_registers(sol_emu_kernel(module, "bump"));

@@ -43,9 +43,32 @@ static bool numbers_of(SolJson array, double *out, size_t cap) {
   return sol_json_kind(array) == SOL_JSON_ARRAY;
 }
 
-static bool get_numbers(SolJson object, const char *key, double *out, size_t cap) {
+// A line is long, and looking for one field goes through all of it: once is enough.
+enum { MOST_FIELDS = 32, LONGEST_NAME = 16 };
+typedef struct Fields {
+  uint32_t count;
+  char name[MOST_FIELDS][LONGEST_NAME];
+  SolJson value[MOST_FIELDS];
+} Fields;
+
+static void find_fields(SolJson line, Fields *out) {
+  SolJsonIter it = {.container = line};
+  SolJson name;
+  if (sol_json_kind(line) != SOL_JSON_OBJECT) return;
+  while (out->count < MOST_FIELDS && sol_json_next(&it, &name, &out->value[out->count]))
+    sol_json_string(name, out->name[out->count++], LONGEST_NAME);
+}
+
+static bool field(const Fields *line, const char *name, SolJson *value) {
+  uint32_t at = line->count;
+  while (at && strcmp(line->name[at - 1], name) != 0) at--;
+  if (at) *value = line->value[at - 1];
+  return at;
+}
+
+static bool get_numbers(const Fields *line, const char *key, double *out, size_t cap) {
   SolJson array;
-  return sol_json_get(object, key, &array) && numbers_of(array, out, cap);
+  return field(line, key, &array) && numbers_of(array, out, cap);
 }
 
 // A count as it was sent; what cannot be one is 0.
@@ -58,9 +81,9 @@ static int64_t offset_of(double value) {
 }
 
 // Sizes from `least` on, no larger than a launch can have.
-static bool get_dims(SolJson object, const char *key, double least, double most, uint32_t out[3]) {
+static bool get_dims(const Fields *line, const char *key, double least, double most, uint32_t out[3]) {
   double d[3];
-  if (!get_numbers(object, key, d, 3)) return false;
+  if (!get_numbers(line, key, d, 3)) return false;
   for (int i = 0; i < 3; i++) {
     if (!(d[i] >= least && d[i] <= most)) return false;
     out[i] = (uint32_t)d[i];
@@ -237,12 +260,12 @@ static bool read_fault(AuditReader *r, SolJson row, AuditFault *out) {
   return out->message && out->kind && out->file;
 }
 
-static bool read_faults(AuditReader *r, SolJson line, const AuditFault **out, uint32_t *count,
+static bool read_faults(AuditReader *r, const Fields *line, const AuditFault **out, uint32_t *count,
                         uint64_t *left_out) {
   SolJson list, row, value;
   double number = 0;
-  if (!sol_json_get(line, "faults", &list)) return false;
-  if (sol_json_get(line, "left_out", &value) && !sol_json_number(value, &number)) return false;
+  if (!field(line, "faults", &list)) return false;
+  if (field(line, "left_out", &value) && !sol_json_number(value, &number)) return false;
   AuditFault *faults = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *faults);
   for (SolJsonIter it = {.container = list}; faults && sol_json_next(&it, NULL, &row); (*count)++)
     if (!read_fault(r, row, &faults[*count])) return false;
@@ -251,19 +274,19 @@ static bool read_faults(AuditReader *r, SolJson line, const AuditFault **out, ui
   return faults != NULL;
 }
 
-static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, AuditLaunch *l) {
+static bool read_lists(AuditReader *r, struct AuditReadKernel *k, const Fields *line, AuditLaunch *l) {
   SolJson list, row;
-  if (!sol_json_get(line, "new", &list)) return false;
+  if (!field(line, "new", &list)) return false;
   for (SolJsonIter it = {.container = list}; sol_json_next(&it, NULL, &row);)
     if (!read_new(r, k, row)) return false;
-  if (!sol_json_get(line, "insts", &list)) return false;
+  if (!field(line, "insts", &list)) return false;
   AuditInst *insts = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *insts);
   for (SolJsonIter it = {.container = list}; insts && sol_json_next(&it, NULL, &row); l->inst_count++) {
     if (!read_inst(k, row, &insts[l->inst_count])) return false;
     insts[l->inst_count].by_machine = l->machine;
     if (l->inst_count && insts[l->inst_count].place <= insts[l->inst_count - 1].place) return false;
   }
-  if (!sol_json_get(line, "touches", &list)) return false;
+  if (!field(line, "touches", &list)) return false;
   AuditTouch *touches = sol_arena_alloc(&r->scratch, (length_of(list) + 1) * sizeof *touches);
   for (SolJsonIter it = {.container = list}; touches && sol_json_next(&it, NULL, &row); l->touch_count++)
     if (!read_touch(r, row, &touches[l->touch_count])) return false;
@@ -272,12 +295,12 @@ static bool read_lists(AuditReader *r, struct AuditReadKernel *k, SolJson line, 
   return insts && touches && read_faults(r, line, &l->faults, &l->fault_count, &l->faults_left_out);
 }
 
-static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l) {
+static bool read_launch(AuditReader *r, const Fields *line, double id, AuditLaunch *l) {
   SolJson name;
   double n[AUDIT_LAUNCH_NUMBERS], unit;
   SolJson value;
-  if (!(id >= 0 && id < UINT32_MAX) || !sol_json_get(line, "name", &name)) return false;
-  if (!sol_json_get(line, "unit", &value) || !sol_json_number(value, &unit)) return false;
+  if (!(id >= 0 && id < UINT32_MAX) || !field(line, "name", &name)) return false;
+  if (!field(line, "unit", &value) || !sol_json_number(value, &unit)) return false;
   if (!get_dims(line, "grid", 1, INT32_MAX, l->grid) || !get_dims(line, "block", 1, 1024, l->block))
     return false;
   if (!get_dims(line, "cluster", 0, 1024, l->cluster) || !get_numbers(line, "numbers", n, SOL_COUNT(n)))
@@ -285,7 +308,7 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
   struct AuditReadKernel *k = kernel_of(r, (uint32_t)id, name);
   if (!k) return false;
   double key = 0;
-  if (sol_json_get(line, "key", &value) && !sol_json_number(value, &key)) return false;
+  if (field(line, "key", &value) && !sol_json_number(value, &key)) return false;
   l->key = count_of(key);
   l->name = k->name;
   l->unit = (uint32_t)count_of(unit);
@@ -312,16 +335,16 @@ static bool read_launch(AuditReader *r, SolJson line, double id, AuditLaunch *l)
     l->earlier.found[age] = count_of(n[AUDIT_LAUNCH_FOUND + age]);
     l->earlier.written[age] = count_of(n[AUDIT_LAUNCH_FOUND + SOL_AGES + age]);
   }
-  if (sol_json_get(line, "trace", &value) && !audit_read_trace(&r->scratch, value, &l->trace)) return false;
+  if (field(line, "trace", &value) && !audit_read_trace(&r->scratch, value, &l->trace)) return false;
   return read_lists(r, k, line, l);
 }
 
-static bool read_again(AuditReader *r, SolJson line, double key, AuditAgain *out) {
+static bool read_again(AuditReader *r, const Fields *line, double key, AuditAgain *out) {
   SolJson value;
   double graph, unlike, counted = 0;
-  bool fine = sol_json_get(line, "graph", &value) && sol_json_number(value, &graph) &&
-              sol_json_get(line, "unlike", &value) && sol_json_number(value, &unlike);
-  if (sol_json_get(line, "counted", &value) && !sol_json_number(value, &counted)) return false;
+  bool fine = field(line, "graph", &value) && sol_json_number(value, &graph) &&
+              field(line, "unlike", &value) && sol_json_number(value, &unlike);
+  if (field(line, "counted", &value) && !sol_json_number(value, &counted)) return false;
   if (fine)
     *out = (AuditAgain){
         .key = count_of(key), .graph = graph != 0, .unlike = unlike != 0, .counted = counted != 0};
@@ -331,16 +354,16 @@ static bool read_again(AuditReader *r, SolJson line, double key, AuditAgain *out
 enum { PROGRESS_NAME = 128 }; // a longer one is cut
 
 // The text is no longer than the line that holds it.
-static bool read_module(AuditReader *r, SolJson line, double unit, size_t length, AuditMessage *out) {
+static bool read_module(AuditReader *r, const Fields *line, double unit, size_t length, AuditMessage *out) {
   SolJson value;
   char *text = sol_arena_alloc(&r->scratch, length + 1);
   out->unit = (uint32_t)count_of(unit);
   out->ptx = text;
-  return text && unit >= 0 && unit < UINT32_MAX && sol_json_get(line, "ptx", &value) &&
+  return text && unit >= 0 && unit < UINT32_MAX && field(line, "ptx", &value) &&
          sol_json_string(value, text, length + 1);
 }
 
-static bool read_library(AuditReader *r, SolJson line, SolJson name, AuditLibraryCall *out) {
+static bool read_library(AuditReader *r, const Fields *line, SolJson name, AuditLibraryCall *out) {
   double n[5];
   if (!get_numbers(line, "numbers", n, SOL_COUNT(n)) || !(n[3] > SOL_DTYPE_DEFAULT && n[3] < SOL_DTYPE_COUNT))
     return false;
@@ -356,42 +379,44 @@ static bool read_library(AuditReader *r, SolJson line, SolJson name, AuditLibrar
 }
 
 SolStatus audit_read_line(AuditReader *r, const char *text, size_t length, AuditMessage *out, SolError *err) {
-  SolJson line, value;
+  SolJson whole, value;
+  Fields fields = {0}, *line = &fields;
   *out = (AuditMessage){0};
   sol_arena_free(&r->scratch);
   r->scratch = (SolArena){0};
-  SolStatus status = sol_json_check(text, length, &line, err);
+  SolStatus status = sol_json_check(text, length, &whole, err);
   if (status) return status;
+  find_fields(whole, line);
   double number, n[2];
   bool fine = false;
-  if (sol_json_get(line, "launch", &value) && sol_json_number(value, &number)) {
+  if (field(line, "launch", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_LAUNCH;
     fine = read_launch(r, line, number, &out->launch);
-  } else if (sol_json_get(line, "again", &value) && sol_json_number(value, &number)) {
+  } else if (field(line, "again", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_AGAIN;
     fine = read_again(r, line, number, &out->again);
-  } else if (sol_json_get(line, "module", &value) && sol_json_number(value, &number)) {
+  } else if (field(line, "module", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_MODULE;
     fine = read_module(r, line, number, length, out);
-  } else if (sol_json_get(line, "outside", &value) && sol_json_number(value, &number)) {
+  } else if (field(line, "outside", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_OUTSIDE;
     out->what = number != 0 ? AUDIT_OUTSIDE_READ : AUDIT_OUTSIDE_WROTE;
-    fine = sol_json_get(line, "address", &value) && sol_json_number(value, &n[0]) &&
-           sol_json_get(line, "bytes", &value) && sol_json_number(value, &n[1]);
+    fine = field(line, "address", &value) && sol_json_number(value, &n[0]) && field(line, "bytes", &value) &&
+           sol_json_number(value, &n[1]);
     out->address = fine ? count_of(n[0]) : 0;
     out->bytes = fine ? count_of(n[1]) : 0;
-  } else if (sol_json_get(line, "missing", &value)) {
+  } else if (field(line, "missing", &value)) {
     out->kind = AUDIT_LINE_MISSING;
     out->missing = keep_text(&r->scratch, value);
     fine = out->missing != NULL;
-  } else if (sol_json_get(line, "library", &value)) {
+  } else if (field(line, "library", &value)) {
     out->kind = AUDIT_LINE_LIBRARY;
     fine = read_library(r, line, value, &out->library);
-  } else if (sol_json_get(line, "progress", &value) && sol_json_number(value, &number)) {
+  } else if (field(line, "progress", &value) && sol_json_number(value, &number)) {
     out->kind = AUDIT_LINE_PROGRESS;
     char *name = sol_arena_alloc(&r->scratch, PROGRESS_NAME);
-    fine = name && sol_json_get(line, "instructions", &value) && sol_json_number(value, &n[0]) &&
-           sol_json_get(line, "kernel", &value);
+    fine = name && field(line, "instructions", &value) && sol_json_number(value, &n[0]) &&
+           field(line, "kernel", &value);
     if (fine) sol_json_string(value, name, PROGRESS_NAME);
     out->progress =
         (SolEmuProgress){.kernel = name, .done = number, .instructions = fine ? count_of(n[0]) : 0};

@@ -184,6 +184,10 @@ typedef struct SolEmuRange {
   bool variable; // a variable of a module
 } SolEmuRange;
 bool sol_emu_range(const SolEmu *emu, uint64_t address, SolEmuRange *out); // false: no live allocation
+// A hash of what is in these allocations (their starts and sizes), and of all constants: where it is the same as before, so are they. 0:
+// they are not all there, somebody else may write to them, or kernels use malloc.
+uint64_t sol_emu_digest(const SolEmu *emu, const SolEmuRange *ranges, uint32_t count);
+uint64_t sol_emu_changes(const SolEmu *emu); // where it is the same as before, no digest has become another
 bool sol_emu_owns(const SolEmu *emu, uint64_t address); // the address is, or was, device memory
 uint64_t sol_emu_bytes_used(const SolEmu *emu); // device memory allocated; mapped memory is not counted
 // Size of the heap of malloc in kernels. It has no effect once a module that calls malloc has been loaded.

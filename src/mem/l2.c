@@ -120,12 +120,16 @@ static inline void make_up(SolL2Shard *h, const SolSet *s) {
   uint32_t k = (uint32_t)(s - h->sets), passed = h->launch - h->seen[k];
   if (!passed) return;
   h->seen[k] = h->launch;
+  uint8_t left[SOL_WAYS], valid[SOL_WAYS]; // of all ways at once
+  uint32_t by = passed < SOL_OLDEST ? passed : SOL_OLDEST;
+  memcpy(left, &h->left[k * SOL_WAYS], sizeof left);
+  memcpy(valid, s->valid, sizeof valid);
   for (uint32_t way = 0; way < SOL_WAYS; way++) {
-    uint32_t slot = k * SOL_WAYS + way, age = h->left[slot] >> 4;
-    age = passed < SOL_OLDEST - age ? age + passed : SOL_OLDEST;
-    h->owner[slot] = SOL_NO_ID;
-    h->left[slot] = (uint8_t)(age << 4 | s->valid[way]);
+    uint8_t age = (uint8_t)((left[way] >> 4) + by);
+    left[way] = (uint8_t)((age < SOL_OLDEST ? age : SOL_OLDEST) << 4 | valid[way]);
   }
+  memcpy(&h->left[k * SOL_WAYS], left, sizeof left);
+  memset(&h->owner[k * SOL_WAYS], 0xff, sizeof *h->owner * SOL_WAYS); // SOL_NO_ID
 }
 
 static uint64_t sector_bytes(uint32_t sectors) {

@@ -31,6 +31,7 @@ void shim_set_conditional(void *ctx, uint64_t handle, uint32_t value) {
   (void)ctx;
   ShimConditional *c = shim_find(shim_pointer(handle), SHIM_CONDITIONAL);
   if (c) c->value = value;
+  shim.watch.spoke = true;
 }
 
 // ---- as work ----

@@ -28,6 +28,7 @@ typedef struct Seen { // the last counted launch with these parameters
   uint32_t equal; // launches in a row with its exact counts; 0: unused
   bool settled;   // in DRAM traffic
   double seconds;
+  ShimOutcome outcome;
 } Seen;
 
 struct ShimRepeat {
@@ -145,6 +146,7 @@ static Seen *place_for(ShimRepeat *r, uint64_t params) {
   if (s) return s;
   s = &r->seen[r->oldest++ % SEEN];
   uint64_t key = s->key ? s->key : shim_repeat_key();
+  shim_outcome_forget(&s->outcome);
   *s = (Seen){.params = params, .key = key};
   return s;
 }
@@ -163,11 +165,20 @@ uint64_t shim_repeat_learn(ShimRepeat *r, const ShimKernelWork *w, const SolEmuR
   return s->key;
 }
 
+ShimOutcome *shim_repeat_outcome(ShimRepeat *r, const ShimKernelWork *w) {
+  const ShimWatch *watch = &shim.watch;
+  Seen *s = watch->checks || watch->async_order || watch->sample || w->cooperative
+                ? NULL
+                : seen_with(r, params_of(w));
+  const Seen *billed = s ? find(r, s->params) : NULL;
+  return s && (!billed || billed == s) ? &s->outcome : NULL;
+}
+
 ShimAgain shim_repeat_again(ShimRepeat *r, const ShimKernelWork *w, const SolEmuResult *result) {
   const Seen *s = find(r, params_of(w));
   ShimAgain again = {.key = s->key, .seconds = s->seconds};
   r->uncounted++;
-  again.unlike = counts_of(result).executed != s->counts.executed;
+  again.unlike = result->inst_count && counts_of(result).executed != s->counts.executed;
   if (again.unlike) doubt(r);
   return again;
 }

@@ -291,8 +291,15 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
                          .print = shim_print,
                          .progress = shim.watch.progress,
                          .progress_ctx = shim.watch.progress_ctx};
-  SolEmuResult result = {0};
+  SolEmuResult result = {.end = SOL_EMU_DONE};
   SolError err = {0};
+  ShimOutcome *outcome = repeat ? shim_repeat_outcome(repeat, w) : NULL;
+  if (!counted && outcome && shim_outcome_repeat(outcome)) {
+    *seconds = account(w, &result, repeat, counted);
+    return cudaSuccess;
+  }
+  uint64_t found = counted && outcome ? shim_outcome_found(outcome) : 0;
+  shim.watch.spoke = false;
   shim_managed_before();
   SolStatus status = sol_emu_launch(shim.emu, &launch, &result, &err);
   shim_managed_after();
@@ -303,6 +310,8 @@ cudaError_t shim_run_kernel(const ShimKernelWork *w, double *seconds) {
   } else {
     if (!shim.watch.keep_going) tell_findings(&result);
     if (wanted || result.end != SOL_EMU_DONE) *seconds = account(w, &result, repeat, counted);
+    outcome = counted && repeat ? shim_repeat_outcome(repeat, w) : NULL;
+    if (outcome) shim_outcome_learn(outcome, found, &result);
     shim_set_fault(fault_error(&result)); // the launch itself has succeeded
     if (result.child_count) run_children(w, &result, seconds);
   }

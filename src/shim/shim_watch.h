@@ -4,6 +4,23 @@
 
 #include "shim/shim_work.h"
 
+// outcome.c: what a launch leaves in memory, by what it finds there.
+enum { SHIM_TOUCHED = 16 };
+typedef struct ShimOutcome {
+  SolEmuRange touched[SHIM_TOUCHED]; // the allocations that it reads and writes
+  void *left[SHIM_TOUCHED];          // what is in them afterwards; NULL: what was there before
+  uint32_t count, wrong;             // wrong: launches in a row that did not find the same as before
+  uint64_t found;                    // a digest of them before the launch; 0: none
+  uint64_t changes; // sol_emu_changes when that was there for the last time, and what it leaves
+  bool known;       // launches that find the same leave the same
+} ShimOutcome;
+uint64_t shim_outcome_found(const ShimOutcome *outcome); // now; 0: it cannot be told
+// After a launch that was observed, which found that.
+void shim_outcome_learn(ShimOutcome *outcome, uint64_t found, const SolEmuResult *result);
+// Does what the launch would do, without running it. False: it has to run.
+bool shim_outcome_repeat(ShimOutcome *outcome);
+void shim_outcome_forget(ShimOutcome *outcome);
+
 // repeat.c: launches that repeat are not counted again. One for each geometry of a kernel; NULL: too many.
 typedef struct ShimRepeat ShimRepeat;
 typedef struct ShimAgain { // a launch that is billed by an earlier one
@@ -18,7 +35,9 @@ bool shim_repeat_known(ShimRepeat *repeat, const ShimKernelWork *work); // it ne
 // After a launch that was counted: its key; 0: it did not go through.
 uint64_t shim_repeat_learn(ShimRepeat *repeat, const ShimKernelWork *work, const SolEmuResult *result,
                            double seconds);
-// After one that was known, and not counted.
+// The outcome of launches that are billed by none but those with the same parameters; NULL: it cannot be known.
+ShimOutcome *shim_repeat_outcome(ShimRepeat *repeat, const ShimKernelWork *work);
+// After one that was known, and not counted; one that did not run has a result without instructions.
 ShimAgain shim_repeat_again(ShimRepeat *repeat, const ShimKernelWork *work, const SolEmuResult *result);
 
 // same.c: of counted launches, an earlier one with the same counts (its key; 0: there is none); and one that others may be
@@ -72,6 +91,7 @@ typedef struct ShimWatch { // of the one `shim`
   volatile bool interrupt; // the running launch is to end
   unsigned checks;         // SolEmuLaunch.checks
   bool keep_going;         // after errors, which the audit reports
+  bool spoke;              // the running launch did something else than change memory
   bool repeat;             // launches that repeat are counted only at first
   ShimRepeat *repeats;
   uint64_t repeat_keys;

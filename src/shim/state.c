@@ -154,6 +154,7 @@ cudaError_t shim_last_error(bool clear) {
 
 void shim_print(void *ctx, const char *text, size_t length) {
   (void)ctx;
+  shim.watch.spoke = true;
   if (!shim.watch.printed) shim.watch.printed = calloc(1, sizeof *shim.watch.printed);
   if (shim.watch.printed) sol_buffer_put(shim.watch.printed, text, length);
 }

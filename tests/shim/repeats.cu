@@ -22,13 +22,22 @@ __global__ void swap_two(int *to, const int *from) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   to[i] = from[i] + 1;
 }
+__constant__ int more;
+__global__ void plus_more(int *y, const int *x) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  y[i] = x[i] + more;
+}
+// The number of this launch: of those that ran.
+__global__ void tell_number(unsigned long long *number) {
+  asm("mov.u64 %0, %%gridid;" : "=l"(*number));
+}
 
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "same";
   int launches = argc > 2 ? atoi(argv[2]) : 1000, n = 1 << 14, *x, *y, *value;
   cudaMalloc(&x, n * sizeof *x);
   cudaMalloc(&y, n * sizeof *y);
-  cudaMalloc(&value, sizeof *value);
+  cudaMalloc(&value, 2 * sizeof *value);
   int *host = (int *)calloc(n, sizeof *host);
   for (int i = 0; i < n; i++) host[i] = i;
   cudaMemcpy(x, host, n * sizeof *x, cudaMemcpyHostToDevice);
@@ -49,6 +58,24 @@ int main(int argc, char **argv) {
       strided<<<n / 256, 256>>>(y, x, value, n);
       expected = (long)(n - 1) * stride % n;
     }
+    // Each finds what the one before found, until a constant or what it reads becomes another.
+    if (!strcmp(what, "still")) {
+      if (k == launches / 2) cudaMemcpyToSymbol(more, &k, sizeof k);
+      if (k == launches * 3 / 4) cudaMemset(x, 0, n * sizeof *x);
+      plus_more<<<n / 256, 256>>>(y, x);
+      expected = launches / 2;
+    }
+    if (!strcmp(what, "reset")) {
+      cudaMemset(y, k > launches - 10, n * sizeof *y);
+      add<<<n / 256, 256>>>(y, x, n);
+      expected = n - 1 + 0x01010101;
+    }
+  }
+  if (!strcmp(what, "still") || !strcmp(what, "reset")) {
+    unsigned long long ran = 0;
+    tell_number<<<1, 1>>>((unsigned long long *)value);
+    cudaMemcpy(&ran, value, sizeof ran, cudaMemcpyDeviceToHost);
+    printf("%llu ran\n", ran);
   }
   if (!strcmp(what, "swap")) expected = launches + n - 2;
   cudaMemcpy(host, y, n * sizeof *y, cudaMemcpyDeviceToHost);

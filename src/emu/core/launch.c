@@ -431,6 +431,7 @@ SolStatus sol_emu_launch(SolEmu *emu, const SolEmuLaunch *launch, SolEmuResult *
   run.by_turns = run.by_turns || run.takes;
   run.held_at = UINT64_MAX;
   emu->launches++;
+  emu->changes++;
   status = make_workers(&run, (uint32_t)worker_count(&run), err);
   if (!status) status = make_caches(&run, err);
   if (!status) status = emu_result_prepare(&run, err);

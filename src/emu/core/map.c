@@ -113,6 +113,7 @@ SolStatus sol_emu_move(SolEmu *emu, uint64_t address, void *host, SolError *err)
     return sol_fail(err, SOL_ERR_ARGUMENT, "0x%llx is not the start of an allocation",
                     (unsigned long long)address);
   memcpy(host, a->host, (size_t)a->size);
+  emu->changes++;
   sol_heap_free(a->block);
   a->block = NULL;
   a->host = host;

@@ -98,6 +98,7 @@ static EmuAlloc *range(SolEmu *emu, uint64_t address, uint64_t bytes, SolError *
 
 void *sol_emu_host(SolEmu *emu, uint64_t address, uint64_t bytes) {
   EmuAlloc *a = range(emu, address, bytes, NULL);
+  emu->changes++;
   return a ? a->host + (address - a->base) : NULL;
 }
 
@@ -136,6 +137,7 @@ SolStatus sol_emu_write(SolEmu *emu, uint64_t to, const void *from, uint64_t byt
   EmuAlloc *a = range(emu, to, bytes, err);
   if (!a) return SOL_ERR_ARGUMENT;
   memcpy(a->host + (to - a->base), from, (size_t)bytes);
+  emu->changes++;
   mark(a, to - a->base, bytes);
   return SOL_OK;
 }
@@ -156,6 +158,7 @@ SolStatus sol_emu_fill(SolEmu *emu, uint64_t to, const void *pattern, uint32_t p
   if (!a) return SOL_ERR_ARGUMENT;
   uint8_t *at = a->host + (to - a->base);
   for (uint64_t i = 0; i < count; i++) memcpy(at + i * pattern_bytes, pattern, pattern_bytes);
+  emu->changes++;
   mark(a, to - a->base, count * pattern_bytes);
   return SOL_OK;
 }
@@ -165,6 +168,50 @@ SolStatus sol_emu_copy(SolEmu *emu, uint64_t to, uint64_t from, uint64_t bytes, 
   EmuAlloc *a = range(emu, to, bytes, err), *b = range(emu, from, bytes, err);
   if (!a || !b) return SOL_ERR_ARGUMENT;
   memmove(a->host + (to - a->base), b->host + (from - b->base), (size_t)bytes);
+  emu->changes++;
   mark_copy(a, to - a->base, b, from - b->base, bytes);
   return SOL_OK;
+}
+
+// ---- what is in memory ----
+
+typedef struct Digest {
+  uint64_t lane[4];
+} Digest;
+
+static inline void mix(uint64_t *lane, uint64_t word) {
+  uint64_t h = (*lane ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+  *lane = h << 31 | h >> 33;
+}
+
+static void digest(Digest *d, const EmuAlloc *a) {
+  Digest now = *d;
+  uint64_t words[4], size = a->size, at = 0;
+  for (; size - at >= sizeof words; at += sizeof words) {
+    memcpy(words, a->host + at, sizeof words);
+    for (int k = 0; k < 4; k++) mix(&now.lane[k], words[k]);
+  }
+  memset(words, 0, sizeof words);
+  memcpy(words, a->host + at, (size_t)(size - at));
+  for (int k = 0; k < 4; k++) mix(&now.lane[k], words[k]);
+  *d = now;
+}
+
+uint64_t sol_emu_digest(const SolEmu *emu, const SolEmuRange *ranges, uint32_t count) {
+  Digest d = {{1, 2, 3, 4}};
+  const EmuAlloc *a;
+  if (emu->heap) return 0;
+  for (uint32_t i = 0; i < count; i++) {
+    a = emu_find_alloc(emu, ranges[i].address);
+    if (!a || !a->block || a->base != ranges[i].address || a->size != ranges[i].bytes) return 0;
+  }
+  for (uint32_t i = 0; i < count; i++) digest(&d, emu_find_alloc(emu, ranges[i].address));
+  for (uint32_t i = 0; i < emu->alloc_count; i++)
+    if (emu->allocs[i]->constant && !emu->allocs[i]->freed) digest(&d, emu->allocs[i]);
+  for (int k = 1; k < 4; k++) mix(&d.lane[0], d.lane[k]);
+  return d.lane[0] ? d.lane[0] : 1;
+}
+
+uint64_t sol_emu_changes(const SolEmu *emu) {
+  return emu->changes + emu->frees;
 }

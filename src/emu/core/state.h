@@ -58,6 +58,7 @@ struct SolEmu {
   SolEmuModule *modules;
   struct EmuTextures *textures; // of ops_texture.c
   uint64_t launches;
+  uint64_t changes;                            // times that anybody may have written to memory
   void *(*managed)(void *ctx, uint64_t bytes); // sol_emu_managed_from
   void *managed_ctx;
   void *cache_memory; // the state of the L1s, and the logs

@@ -42,11 +42,8 @@ static EmuObject **slot_of(SolEmu *emu, uint64_t handle) {
 }
 
 const EmuObject *emu_object(SolEmu *emu, uint64_t value) {
-  if ((value & HANDLE_TAG) != HANDLE_TAG) { // the address of a variable that holds a handle
-    const void *variable = sol_emu_host(emu, value, sizeof value);
-    if (!variable) return NULL;
-    memcpy(&value, variable, sizeof value);
-  }
+  // Else the address of a variable that holds a handle.
+  if ((value & HANDLE_TAG) != HANDLE_TAG && sol_emu_read(emu, &value, value, sizeof value, NULL)) return NULL;
   EmuObject **slot = slot_of(emu, value);
   return slot ? *slot : NULL;
 }
