@@ -328,6 +328,8 @@ for what in still reset; do
   run 0 "$bin/repeats" --all --json -- $what 400
   says err '40[01] ran' 'all right'
 done
+run 0 "$bin/repeats" --json -- time 400 # what a clock says is not in memory
+says err '40[01] ran'
 
 # ---- checks: each error with its line, thread and allocation, and the program goes on ----
 build checks tests/shim/checks.cu -cudart shared -arch=sm_90

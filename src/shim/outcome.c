@@ -23,13 +23,22 @@ void shim_outcome_forget(ShimOutcome *o) {
   o->known = false;
 }
 
-// Tensor maps are read and changed in memory that the touches do not show; in functions that are called nobody looks for them.
-static bool may_use_maps(const SolEmuResult *r) {
+static bool tells_launches_apart(const PtxOperand *o) {
+  return o->kind == PTX_ARG_SREG &&
+         ((o->sreg >= PTX_SREG_CLOCK && o->sreg <= PTX_SREG_GLOBALTIMER_HI) || o->sreg == PTX_SREG_GRIDID);
+}
+
+// Clocks and the number of the launch are others each time; tensor maps are read and changed in memory that the touches do not
+// show. In functions that are called nobody looks for them.
+static bool depends_on_more(const SolEmuResult *r) {
   const PtxFunction *fn = sol_emu_kernel_function(r->kernel);
   for (uint32_t i = 0; i < r->inst_count; i++) {
     if (!r->insts[i].counts.executions) continue;
     if (r->insts[i].function != r->insts[0].function) return true;
-    switch (fn->insts[r->insts[i].inst].code->op) {
+    const PtxInst *in = &fn->insts[r->insts[i].inst];
+    for (uint32_t k = 0; k < in->operand_count; k++)
+      if (tells_launches_apart(&in->operands[k])) return true;
+    switch (in->code->op) {
     case PTX_OP_CP_TENSOR:
     case PTX_OP_CP_TENSOR_STORE:
     case PTX_OP_CP_TENSOR_REDUCE:
@@ -47,7 +56,7 @@ static bool is_suited(const SolEmuResult *r) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < r->touch_count; i++) bytes += r->touches[i].bytes;
   return r->end == SOL_EMU_DONE && !r->finding_count && !r->child_count && !shim.watch.spoke &&
-         !r->kinds[SOL_EMU_KIND_TEXTURE].requests && r->touch_count <= SHIM_TOUCHED && !may_use_maps(r) &&
+         !r->kinds[SOL_EMU_KIND_TEXTURE].requests && r->touch_count <= SHIM_TOUCHED && !depends_on_more(r) &&
          bytes <= r->total.executions * PER_INSTRUCTION;
 }
 

@@ -27,6 +27,9 @@ __global__ void plus_more(int *y, const int *x) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   y[i] = x[i] + more;
 }
+__global__ void tell_time(unsigned long long *now) {
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(*now));
+}
 // The number of this launch: of those that ran.
 __global__ void tell_number(unsigned long long *number) {
   asm("mov.u64 %0, %%gridid;" : "=l"(*number));
@@ -65,13 +68,17 @@ int main(int argc, char **argv) {
       plus_more<<<n / 256, 256>>>(y, x);
       expected = launches / 2;
     }
+    if (!strcmp(what, "time")) {
+      cudaMemset(value, 0, 2 * sizeof *value);
+      tell_time<<<1, 1>>>((unsigned long long *)value);
+    }
     if (!strcmp(what, "reset")) {
       cudaMemset(y, k > launches - 10, n * sizeof *y);
       add<<<n / 256, 256>>>(y, x, n);
       expected = n - 1 + 0x01010101;
     }
   }
-  if (!strcmp(what, "still") || !strcmp(what, "reset")) {
+  if (!strcmp(what, "still") || !strcmp(what, "reset") || !strcmp(what, "time")) {
     unsigned long long ran = 0;
     tell_number<<<1, 1>>>((unsigned long long *)value);
     cudaMemcpy(&ran, value, sizeof ran, cudaMemcpyDeviceToHost);
