@@ -79,6 +79,26 @@ TEST(bytes_that_are_stored_again_and_again) {
   }
 }
 
+// A search that sets a flag: its loads wait for no store of the turn before, as those of a sum in global memory do.
+TEST(a_flag_that_many_set_makes_no_load_wait) {
+  double gains[2];
+  for (int flag = 0; flag < 2; flag++) {
+    Rig rig;
+    rig_start(&rig);
+    AuditInst *store = add_access(&rig, SOL_EMU_KIND_GLOBAL_STORE, 1, 4);
+    add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 4, 4);
+    rig.launch.grid[0] = 132, rig.launch.blocks = 132, rig.launch.flight.waits = WARPS * 8.0;
+    AuditTouch *t = &rig.touches[0];
+    t->written = flag ? 4 : 132 * 256 * 4, t->written_sectors = t->written / 32,
+    t->bytes = (uint64_t)t->written;
+    store->counts.dram_write = 0;
+    const AuditFinding *f = find(rig_finish(&rig), "rewrite");
+    gains[flag] = f ? f->gain : 1;
+    audit_free(&rig.program);
+  }
+  CHECK_MSG(gains[0] > 1.5 && gains[1] < 1.2, "%g of a value, %g of a flag", gains[0], gains[1]);
+}
+
 // Windows that slide over an array start off a sector: that is no waste of its own, and they read the same bytes again.
 TEST(a_sliding_window_reads_again) {
   Rig rig;

@@ -73,7 +73,8 @@ void rule_rewrite(Rules *r) {
     if (w.loaded > 0 && k->work.barriers > 0) continue; // others may read it between the stores
     MachineWork after = k->work;
     move_less(r, t, &w, &after);
-    wait_together(r, t, w.worst, &after);
+    bool many = by_many_threads(k, t, w.worst);
+    if (!many) wait_together(r, t, w.worst, &after); // a flag that others set is nothing a thread waits for
     RuleWords words = {{0}, {0}, {0}};
     sol_format(
         words.message, sizeof words.message,
@@ -82,7 +83,7 @@ void rule_rewrite(Rules *r) {
         rule_bytes(t->written).text);
     sol_format(words.evidence, sizeof words.evidence, "%s stored, %s distinct; %s of them read again",
                rule_bytes(w.stored).text, rule_bytes(t->written).text, rule_bytes(w.loaded).text);
-    if (by_many_threads(k, t, w.worst))
+    if (many)
       sol_format(
           words.fix, sizeof words.fix,
           "Many threads store to the same bytes, of which any may come last: what a thread alone reads again belongs in "
