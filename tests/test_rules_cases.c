@@ -18,6 +18,23 @@ TEST(one_waste_one_finding) {
   audit_free(&rig.program);
 }
 
+TEST(what_saves_too_little_of_the_whole_is_kept_apart) {
+  Rig rig;
+  rig_start(&rig);
+  add_access(&rig, SOL_EMU_KIND_GLOBAL_LOAD, 32, 4096);
+  CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+  rig.launch.name = "other";
+  for (int i = 0; i < 200; i++) CHECK_INT(audit_add(&rig.program, &rig.launch, NULL), SOL_OK);
+  CHECK_INT(audit_finish(&rig.program, NULL), SOL_OK);
+  const AuditKernel *rare = &rig.program.kernels[0], *often = &rig.program.kernels[1];
+  CHECK(!rare->finding_count && find(often, "column_walk") && !often->small.rule);
+  if (CHECK(rare->small.rule)) {
+    CHECK(strcmp(rare->small.rule, "column_walk") == 0 && rare->small.gain > 3);
+    CHECK_INT(rare->small.line, 10);
+  }
+  audit_free(&rig.program);
+}
+
 // A thread for each sparse row: no index is to blame, but who takes which element.
 TEST(lanes_that_walk_rows_of_their_own_should_share_them) {
   for (int walk = 0; walk < 2; walk++) {

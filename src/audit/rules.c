@@ -156,10 +156,16 @@ static const char *with_caller(const AuditInst *at, const char *message, char *t
 }
 
 static void put_finding(Rules *r, RuleId rule, const AuditInst *at, Gain g, const RuleWords *words) {
-  if (!is_worth_it(r, &g)) return;
-  r->shown[rule] = rule_most(r->shown[rule], g.gain);
-  if (at) at = with_line(r->kernel, at);
   const RuleText *text = audit_rule(rule);
+  if (at) at = with_line(r->kernel, at);
+  if (!is_worth_it(r, &g)) {
+    AuditFinding *small = &r->kernel->small;
+    if (g.gain >= RULE_MIN_GAIN && g.gain > small->gain)
+      *small = (AuditFinding){
+          .rule = text->id, .file = at ? at->file : NULL, .line = at ? at->line : 0, .gain = g.gain};
+    return;
+  }
+  r->shown[rule] = rule_most(r->shown[rule], g.gain);
   bool toy = r->full > 1;
   char message[sizeof words->message + 128];
   AuditFinding finding = {.rule = text->id,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "audit/rules.h"
+#include "base/format.h"
 #include "report/report_audit.h"
 
 #define SMALLEST_TERM 0.02 // share of the time: a smaller one is not shown
@@ -205,6 +206,15 @@ static const char *remedy(const AuditKernel *k, MachineResource r) {
 // Where no rule has anything to say: the resource that most of the time goes to, and the lines that cost most.
 static void nothing_found(Fact *o, const AuditKernel *k) {
   enum { NAMED = 3 };
+  if (k->small.rule && !k->finding_count) {
+    char place[160] = "";
+    if (k->small.file) sol_format(place, sizeof place, ", %s:%u,", base_name(k->small.file), k->small.line);
+    fact_line(
+        o, 0, false,
+        "%s%s would make this kernel %.2fx as fast. That is less than %.0f%% of the whole, and left out.",
+        k->small.rule, place, k->small.gain, RULE_MIN_SHARE * 100);
+    return;
+  }
   if (k->tax <= LOW_TAX || !(k->time.total > 0)) {
     fact_line(o, 0, false, "No rule found anything that would save %.0f%% here and %.0f%% of the whole.",
               (RULE_MIN_GAIN - 1) * 100, RULE_MIN_SHARE * 100);
