@@ -330,6 +330,15 @@ for what in still reset; do
 done
 run 0 "$bin/repeats" --json -- time 400 # what a clock says is not in memory
 says err '40[01] ran'
+# Whatever else changes memory between launches is seen.
+build drawn tests/shim/drawn.cu -cudart shared -arch=sm_90
+for seed in 4 5 7 8 15; do
+  run 0 "$bin/drawn" --all --json -- $seed 500
+  says err 'left .* no error'
+  left=$(grep '^left' "$scratch/err")
+  run 0 "$bin/drawn" --json -- $seed 500
+  if grep -qxF "$left" "$scratch/err"; then ok; else bad "seed $seed: $left, where all launches run"; fi
+done
 
 # ---- checks: each error with its line, thread and allocation, and the program goes on ----
 build checks tests/shim/checks.cu -cudart shared -arch=sm_90
