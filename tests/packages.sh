@@ -83,8 +83,8 @@ if has dpkg-deb && has strip; then
   check test "$("$usr/bin/sol" --version)" = "$("$B/sol" --version)"
   check "$CC" -std=c17 -Wall -Wextra -Werror examples/roofline.c -I"$usr/include" -L"$libraries" -lsol -o "$scratch/example"
   check quiet env LD_LIBRARY_PATH="$libraries" "$scratch/example"
-  if [ -e "$usr/lib/sol/libcudart.so.13" ] && NVCC='' scripts/cuda-env nvcc >/dev/null; then
-    check quiet "$usr/bin/sol" audit examples/column_scale.cu # finds the shim at its place in the package
+  if [ -e "$usr/lib/sol/libcudart.so.13" ] && nvcc=$(scripts/cuda-env nvcc); then
+    check quiet env NVCC="$nvcc" "$usr/bin/sol" audit examples/column_scale.cu # finds the shim at its place in the package
   else
     skip "no nvcc: the tool of the package has nothing to run on its shim"
   fi
