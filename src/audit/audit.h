@@ -236,7 +236,7 @@ struct AuditKernel {
   double light, tax;      // the longer of memory and compute, and the launches; time.total / light
   AuditFinding *findings; // in order of seconds saved
   uint32_t finding_count, finding_cap;
-  AuditFinding small; // the best of those that would save too little of the whole to be among them; rule NULL: none
+  AuditFinding small; // the best of those that save too little of the whole; rule NULL: none
   // How its launches ended.
   SolEmuEnd end;      // of the last launch
   AuditFault *faults; // one for each source line and kind
