@@ -114,7 +114,6 @@ export DIRS := $(LIB_DIRS) $(TOOL_DIRS)
 
 .PHONY: all no-shim help setup demo test asan tests sanitized fuzz fuzz-merge fuzzers lint format bench wasm page site pictures reference wheel deb dist check-layers install uninstall clean distclean FORCE
 .DELETE_ON_ERROR:
-.SECONDARY:
 
 all: $(SOL) $(B)/libsol.so $(B)/libsol.a $(SHARE) $(if $(SHIM),$(SHIM),no-shim) $(INJECT) $(FLEET) ## build the tool and the library (default)
 
@@ -199,9 +198,9 @@ define WRITE_STAMP
 	@mkdir -p $(@D) && printf '%s\n' '$(subst $(CURDIR),.,$(subst ','\'',$(STAMP_$(@F))))' > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 endef
-$(B)/stamp/%: FORCE
-	$(WRITE_STAMP)
-$(KERNELS)/stamp/%: FORCE
+# Named one by one: what only pattern rules name is intermediate to make, which then looks through it at FORCE, that is never there,
+# and remakes all that depends on it.
+$(patsubst %,$(B)/stamp/%,flags tests wasm objects modules rungs) $(patsubst %,$(KERNELS)/stamp/%,archs nvcc nvcc-rungs nvcc-lines): FORCE
 	$(WRITE_STAMP)
 STAMP_flags   = $(CC) $(LIB_FLAGS) $(LDFLAGS)
 STAMP_tests   = $(STAMP_flags) $(CUDA_INC)
@@ -409,6 +408,7 @@ sanitized:
 $(B)/tests/replay_shim $(B)/fuzz_shim $(B)/tests/replay_libcuda $(B)/fuzz_libcuda: WITH = $(CUDA_INC:%=-isystem %) $(if $(SHIM),$(SHIM_OBJ))
 $(B)/tests/replay_shim $(B)/fuzz_shim $(B)/tests/replay_libcuda $(B)/fuzz_libcuda: $(if $(SHIM),$(SHIM_OBJ))
 
+$(REPLAYS): $(B)/obj/tests/fuzz/replay.o
 $(B)/tests/replay_%: tests/fuzz/fuzz_%.c $(B)/obj/tests/fuzz/replay.o $(B)/inside.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LIB_FLAGS) $(DEPS) $(LDFLAGS) $< $(WITH) $(B)/obj/tests/fuzz/replay.o $(B)/inside.a $(LIBS) -o $@
