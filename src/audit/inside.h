@@ -6,6 +6,7 @@
 #include "audit/audit_names.h"
 
 bool audit_has(const char *text, const char *part); // take.c
+const char *audit_base_name(const char *path);      // what follows its last slash
 
 // ---- work.c: from counts to demands ----
 

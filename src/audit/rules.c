@@ -144,10 +144,8 @@ static bool is_worth_it(const Rules *r, const Gain *g) {
 // What stands in another file than its caller, such as a header of the compiler's, is found by the caller's line.
 static const char *with_caller(const AuditInst *at, const char *message, char *to, size_t cap) {
   if (!at || !at->inlined || !at->inlined[0] || !at->file) return message;
-  const char *caller = at->inlined, *file = at->file;
+  const char *caller = at->inlined, *file = audit_base_name(at->file);
   size_t name = 0, place = 0;
-  for (const char *c = at->file; *c; c++)
-    if (*c == '/') file = c + 1;
   while (caller[name] && caller[name] != ':') name++;
   while (caller[place] && caller[place] != ' ') place++;
   if (strlen(file) == name && memcmp(file, caller, name) == 0) return message;

@@ -75,7 +75,8 @@ static void report(Rules *r, Slow *s, const MachineWork *after, const char *what
   RuleWords w = {{0}, {0}, {0}};
   if (!s->worst) return;
   r->needs.compute = audit_compute_light(r->program, r->kernel, s->changed, &pipe);
-  sol_format(w.message, sizeof w.message, "%.0f%% of the instructions that the kernel executes are for %s.",
+  sol_format(w.message, sizeof w.message,
+             "%.0f%% of the instructions that the kernel executes could go: they are for %s.",
              100 * rule_ratio(s->removed, r->kernel->work.issues), what);
   sol_format(w.evidence, sizeof w.evidence, "%.0f executions by a warp, %.1f instructions each that could go",
              s->executions, rule_ratio(s->removed, s->executions));

@@ -29,7 +29,7 @@ static bool is_toolkit(const char *file) {
   return false;
 }
 
-static const char *base_name(const char *path) {
+const char *audit_base_name(const char *path) {
   const char *name = path;
   for (const char *c = path; *c; c++)
     if (*c == '/') name = c + 1;
@@ -44,7 +44,7 @@ static const char *chain_of(const SolPtxModule *ptx, const PtxLoc *const *frames
   if (!text) return "";
   for (uint32_t i = count; i-- > 0 && n + 1 < CHAIN;)
     n += sol_format(text + n, CHAIN - n, "%s%.100s:%u", i + 1 < count ? " > " : "",
-                    base_name(ptx->files[frames[i]->file]), frames[i]->line);
+                    audit_base_name(ptx->files[frames[i]->file]), frames[i]->line);
   return text;
 }
 
