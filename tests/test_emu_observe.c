@@ -433,27 +433,43 @@ TEST(locks_of_lanes_are_held) {
   CHECK_INT(held[1], 32 * held[0]);
 }
 
-// Atomics on memory of many slices: one of them has more than its share, as chance has it; two neighbours are in two slices.
+// Two slices share 1024 bytes by halves of 512 bytes, as an H200's do; which two is as chance has it.
 TEST(slices_share_memory_as_chance_has_it) {
   static const struct {
-    uint32_t lines; // of 512 bytes
-    double least, most;
-  } cases[] = {{2, 1, 1}, {64, 2, 8}};
+    uint32_t words, apart; // bytes
+    double least, most;    // of the mean, what the busiest slice has
+  } cases[] = {{2, 256, 1, 1}, {2, 512, 2, 2}, {4, 256, 2, 2}, {64, 512, 2, 8}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Seen s;
     char body[300];
-    snprintf(
-        body, sizeof body,
-        "rem.u32 %%r5, %%t, %u; mul.wide.u32 %%rd1, %%r5, 512; add.u64 %%rd2, %%in, %%rd1; red.global.add.u32 [%%rd2], 1;",
-        cases[k].lines);
+    snprintf(body, sizeof body,
+             "rem.u32 %%r5, %%t, %u; mul.wide.u32 %%rd1, %%r5, %u; add.u64 %%rd2, %%in, %%rd1; "
+             "red.global.add.u32 [%%rd2], 1;",
+             cases[k].words, cases[k].apart);
     see(&(Job){.body = body, .blocks = 16, .threads = 64, .slices = 96}, &s);
     const SolEmuPattern *p = &inst(&s, "red", 0)->pattern;
-    double mean = 1024.0 / cases[k].lines,
+    double mean = 1024.0 / cases[k].words,
            here = (double)(p->queue_lanes > p->queue_packets ? p->queue_lanes : p->queue_packets);
-    CHECK_MSG(here >= mean * cases[k].least && here <= mean * cases[k].most, "%u: %g of %g", cases[k].lines,
-              here, mean);
+    CHECK_MSG(here >= mean * cases[k].least && here <= mean * cases[k].most, "%u by %u: %g of %g",
+              cases[k].words, cases[k].apart, here, mean);
     done(&s);
   }
+}
+
+// Two instructions, each on words of the same two slices: they take turns at the one that has most of both.
+TEST(instructions_take_turns_at_a_slice) {
+  Seen s;
+  see(&(Job){.body = "rem.u32 %r5, %t, 5; min.u32 %r5, %r5, 2; mul.wide.u32 %rd1, %r5, 256; add.u64 %rd2, %in, %rd1;\n"
+                     "red.global.add.u32 [%rd2], 1;\n"
+                     "rem.u32 %r5, %t, 2; mul.wide.u32 %rd1, %r5, 256; add.u64 %rd2, %in, %rd1;\n"
+                     "red.global.add.u32 [%rd2], 1;",
+             .blocks = 16,
+             .threads = 64,
+             .slices = 96},
+      &s);
+  CHECK(inst(&s, "red", 0)->pattern.queue_slice);
+  CHECK_INT(inst(&s, "red", 1)->pattern.queue_slice, inst(&s, "red", 0)->pattern.queue_slice);
+  done(&s);
 }
 
 // ---- values ----

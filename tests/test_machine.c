@@ -350,11 +350,13 @@ TEST(swaps_behind_a_test_are_tried_by_all_that_are_resident) {
   w.swaps = w.swap_lanes = 1; // one succeeded: there were hardly more than twenty
   double tries = (time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - m.swap_clocks) / m.atomic_int_clocks;
   CHECK(tries > 2 && tries < 50);
-  w.swaps = w.swap_lanes =
-      14; // waves that are long, of which few come before the word is changed: every other one tries
-  w.dram_read = 4 * 1000 * m.swap_clocks / clock_rate() * copy_rate();
+  w.swaps = w.swap_lanes = 1e5; // in the order in which they ran all were better: of lanes in no order few are
+  double clocks = time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - m.guarded_tries * resident * m.atomic_int_clocks;
+  CHECK(clocks > 4 * log(resident) * m.swap_clocks && clocks < 4 * (2 + log(resident)) * m.swap_clocks);
+  w.swaps = w.swap_lanes = 14; // waves that are long, of which few come before the word is changed
+  w.dram_read = 4 * 15 * m.swap_clocks / clock_rate() * copy_rate();
   tries = (time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - 14 * m.swap_clocks) / m.atomic_int_clocks;
-  CHECK_NEAR(tries, m.guarded_tries * resident / 2, 0.01 * resident);
+  CHECK_NEAR(tries, m.guarded_tries * resident * (1 + log(15) / 2) / 15, 0.01 * resident);
   w.swaps = w.swap_lanes = 0; // nothing was better
   CHECK_NEAR(time_of(&w).seconds[MACHINE_ATOMICS], 0, 0);
 }

@@ -49,7 +49,8 @@ static void put_new(const AuditLaunch *l, AuditSent *sent, SolBuffer *out) {
     sent->places[in->place] = 1;
     int flags = in->async | in->is_load << 1 | in->barrier << 2 | in->branch << 3 | in->waits << 4 |
                 in->follows << 5 | in->real << 6 | in->read_only << 7 | in->indexing << 8 | in->bulk << 9 |
-                in->tensor << 10 | in->prints << 11 | in->allocates << 12 | in->size << 13 | in->list << 21;
+                in->tensor << 10 | in->prints << 11 | in->allocates << 12 | in->size << 13 | in->list << 21 |
+                in->better << 22;
     sol_buffer_format(out, "%s[%u,%u,%d,%d,", comma, in->place, in->line, (int)in->unit, flags);
     sol_json_add_number(out, in->flops);
     sol_buffer_format(out, ",%llu,%lld,", (unsigned long long)in->base, (long long)in->offset);

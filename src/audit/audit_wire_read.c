@@ -146,6 +146,7 @@ static bool read_new(AuditReader *r, struct AuditReadKernel *k, SolJson row) {
                                 .allocates = flags >> 12 & 1,
                                 .size = (uint8_t)(flags >> 13 & 255),
                                 .list = flags >> 21 & 1,
+                                .better = flags >> 22 & 1,
                                 .inlined = chain,
                                 .flops = n[4],
                                 .base = count_of(n[5]),

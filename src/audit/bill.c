@@ -408,7 +408,7 @@ static void add_swaps(const MachineModel *m, const AuditLaunch *l, const AuditIn
   w->swap_active = w->swap_lanes * lanes_that_try(in);
   w->swap_queue = lanes > 0 ? w->swap_lanes * audit_atomic_clocks(m, in) / lanes : 0;
   double clocks, read = audit_guard_lanes(m, l, in, &clocks);
-  w->swap_guarded = read > lanes ? read * scale : 0;
+  w->swap_guarded = read > lanes || (in->better && read > 0) ? read * scale : 0;
   w->swap_guard_clocks = clocks * scale;
 }
 

@@ -73,8 +73,10 @@ bool audit_merged(const SassCode *code, AuditInst *insts, uint32_t count, const 
 
 // ---- retries.c ----
 
-// Whether a branch depends on what the compare-and-swap gives, the instruction `swap` of the function.
-bool audit_tries_again(const PtxFunction *function, uint32_t swap, SolArena *arena);
+// Whether a branch depends on what the compare-and-swap gives, the instruction `swap` of the function; BETTER: it swaps in a value that
+// does not depend on the word, and tries again while that is less or more than what it read.
+typedef enum AuditRetry { AUDIT_RETRY_NEVER, AUDIT_RETRY_ALWAYS, AUDIT_RETRY_BETTER } AuditRetry;
+AuditRetry audit_retry(const PtxFunction *function, uint32_t swap, SolArena *arena);
 
 // ---- indexing.c, audit_light.c ----
 

@@ -1,5 +1,5 @@
 // Compare-and-swaps that are tried again: a branch depends on what they give. Others, which take one try whatever it gives, are atomics
-// like any other.
+// like any other. Of those that are tried again some swap in a value of their own, while it is better than what they read.
 #include "audit/inside.h"
 
 static bool is_set(const uint64_t *set, uint32_t reg) {
@@ -40,19 +40,34 @@ static bool is_memory(const PtxInst *in) {
   return in->code->op == PTX_OP_ATOM || in->code->op == PTX_OP_LD || in->code->op == PTX_OP_ST;
 }
 
-bool audit_tries_again(const PtxFunction *f, uint32_t swap, SolArena *arena) {
-  uint64_t *set = sol_arena_alloc(arena, ((size_t)f->reg_count / 64 + 1) * sizeof *set);
-  if (!set) return true;
-  memset(set, 0, ((size_t)f->reg_count / 64 + 1) * sizeof *set);
-  add_written(&f->insts[swap], set);
+// All that depends on what the instruction writes, memory left out.
+static uint64_t *follow(const PtxFunction *f, uint32_t from, SolArena *arena) {
+  size_t size = ((size_t)f->reg_count / 64 + 1) * sizeof(uint64_t);
+  uint64_t *set = sol_arena_alloc(arena, size);
+  if (!set) return NULL;
+  memset(set, 0, size);
+  add_written(&f->insts[from], set);
   for (bool changed = true; changed;) {
     changed = false;
-    for (uint32_t i = 0; i < f->inst_count; i++) {
-      const PtxInst *in = &f->insts[i];
-      if (!depends(in, set)) continue;
-      if (in->diverges || in->code->op == PTX_OP_CALL || in->code->op == PTX_OP_RET) return true;
-      if (!is_memory(in)) changed = add_written(in, set) || changed;
-    }
+    for (uint32_t i = 0; i < f->inst_count; i++)
+      if (!is_memory(&f->insts[i]) && depends(&f->insts[i], set))
+        changed = add_written(&f->insts[i], set) || changed;
   }
-  return false;
+  return set;
+}
+
+AuditRetry audit_retry(const PtxFunction *f, uint32_t swap, SolArena *arena) {
+  enum { COMPARED = 2, NEW = 3 };
+  const PtxInst *at = &f->insts[swap];
+  const uint64_t *set = follow(f, swap, arena);
+  bool again = !set, ordered = false;
+  for (uint32_t i = 0; set && i < f->inst_count; i++) {
+    const PtxInst *in = &f->insts[i];
+    if (!depends(in, set)) continue;
+    again |= in->diverges || in->code->op == PTX_OP_CALL || in->code->op == PTX_OP_RET;
+    ordered |= in->code->op == PTX_OP_SETP && in->code->cmp != PTX_CMP_EQ && in->code->cmp != PTX_CMP_NE;
+  }
+  if (!again) return AUDIT_RETRY_NEVER;
+  bool own = set && at->operand_count > NEW && reads(&at->operands[COMPARED], set) && !reads(&at->operands[NEW], set);
+  return own && ordered ? AUDIT_RETRY_BETTER : AUDIT_RETRY_ALWAYS;
 }

@@ -250,8 +250,9 @@ static bool take_inst(const SolPtxModule *ptx, const SolEmuInstCounts *from, uin
   to->machine_likeness = likeness_of(in->code, to);
   to->size = (uint8_t)sol_emu_size(in);
   take_address(in, to);
-  if (to->pattern.swaps && !audit_tries_again(f, from->inst, arena))
-    to->pattern.swaps = to->pattern.swapped = to->pattern.held = 0;
+  AuditRetry retry = to->pattern.swaps ? audit_retry(f, from->inst, arena) : AUDIT_RETRY_NEVER;
+  to->better = retry == AUDIT_RETRY_BETTER;
+  if (retry == AUDIT_RETRY_NEVER) to->pattern.swaps = to->pattern.swapped = to->pattern.held = 0;
   if (to->unit == SOL_EMU_CLASS_TENSOR) to->flops = tensor_flops(in->code);
   return true;
 }

@@ -156,7 +156,8 @@ static double fill_clocks(const MachineModel *c, const MachineWork *w, double by
   return others / bytes + bulk / c->bulk_fill_bytes;
 }
 
-static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out) {
+// besides: what it takes for all but its turns at atomics.
+static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out, double *besides) {
   const MachineModel *c = m->model;
   double sectors = w->l2_reads + written_sectors(w) + w->l2_atomics;
   bool few = w->blocks <= m->sms / 2;
@@ -170,10 +171,10 @@ static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out
       w->l2_atomics / c->l2_atomic_rate +
       sol_larger(w->l2_atomic_lanes - w->l2_atomics - w->l2_atomic_alike, 0) * c->l2_atomic_lane_clocks +
       w->l2_atomic_alike * c->l2_atomic_alike_clocks;
-  fill = sol_larger(fill, atomics / m->sms / m->clock);
-  if (sol_known(m->d->l2_bandwidth)) return sol_larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
-  out->left_out |= 1u << MACHINE_L2;
-  return fill;
+  if (sol_known(m->d->l2_bandwidth)) fill = sol_larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
+  else out->left_out |= 1u << MACHINE_L2;
+  *besides = fill;
+  return sol_larger(fill, atomics / m->sms / m->clock);
 }
 
 static double l1_seconds(const Spread *m, const MachineWork *w) {
@@ -280,14 +281,20 @@ static double launches_of_swaps(const MachineWork *w) {
   return w->swap_launches > 0 ? w->swap_launches : w->launches;
 }
 
+// Lanes that swap only what is better come in no order that the emulator's, block by block, would tell: each of `lanes` that are
+// resident at the same time beats those before it with one over its place, which is the logarithm of how many there are in all.
+static double records_of_waves(const Spread *m, double lanes) {
+  return sol_larger(m->waves, 1) * (1 + __builtin_log(sol_larger(lanes, 1)));
+}
+
 // Of `lanes` that wait for a word, swaps that they try behind a test. Who comes to the test one after another sets as many
 // records as there are swaps: the logarithm of how many have something better than the word had at first, give or take
-// its root. So no more than that many try. Who comes after the first has changed it, `late` of them, has something better every
-// other time.
-static double guarded_tries(const MachineModel *c, const MachineWork *w, double lanes, double late) {
-  double records = w->swaps / launches_of_swaps(w), better = 1;
+// its root. So no more than that many try. Of those that come over `clocks` all try that come before the first swap shows; of
+// those that come while later ones do, ever fewer (bench/probe_hot.cu, raise: over 2000 clocks 0.8 of each lane, over 10000 0.15, over 40000 0.06).
+static double guarded_tries(const MachineModel *c, double records, double lanes, double clocks) {
+  double better = 1, turns = sol_larger(clocks / c->swap_clocks, 1);
   for (double i = 0; i < records + 2 * __builtin_sqrt(records) && better < lanes; i++) better *= 2.718;
-  return c->guarded_tries * sol_smaller(better, lanes) * (1 - late / 2);
+  return c->guarded_tries * sol_smaller(better, lanes) * (1 + __builtin_log(turns) / 2) / turns;
 }
 
 // `busy`: what the launches take for other things; `others`: with waiting.
@@ -299,22 +306,23 @@ static double swap_seconds(const Spread *m, const MachineWork *w, double busy, d
          active = w->swap_active > 0 && !(w->swap_guarded > 0) ? w->swap_active / w->swap_lanes : 32,
          lanes = blocks * w->warps_per_block * active / words;
   double turn = sol_larger(c->swap_turn_clocks, w->swap_sectors / w->swaps / c->l2_atomic_rate / m->sms);
-  double swaps = w->swaps / launches_of_swaps(w), few = c->swap_clocks / turn,
-         most = sol_smaller(swaps, lanes);
-  double clocks = swaps * c->swap_clocks;
+  double swaps = w->swaps / launches_of_swaps(w), few = c->swap_clocks / turn;
+  if (w->swap_guarded > 0) swaps = sol_smaller(swaps, records_of_waves(m, lanes));
+  double most = sol_smaller(swaps, lanes), clocks = swaps * c->swap_clocks;
   if (most > few && clocks / m->clock > others / w->launches)
     clocks = few * c->swap_clocks + (most * most - few * few) / 2 * turn + (swaps - most) * most * turn;
-  // Tries of other words in the same slice of L2 come between, of each lane half as many as succeed at its word; those that fail are
-  // served faster than other atomics on one word.
-  double tries = w->swap_words > 0 ? w->swap_lanes / w->swap_words / 2 : 0,
-         slice = w->swap_queue / launches_of_swaps(w) * tries * c->swap_turn_clocks / c->atomic_int_clocks;
-  if (clocks / m->clock > others / w->launches || tries > 1) clocks = sol_larger(clocks, slice);
   if (w->swap_guarded > 0) {
-    double wave = busy * m->clock / w->launches / m->waves,
-           early = wave > c->swap_clocks ? c->swap_clocks / wave : 1;
-    clocks +=
-        guarded_tries(c, w, sol_smaller(lanes, w->swap_guarded / launches_of_swaps(w) / words), 1 - early) *
-        words * w->swap_guard_clocks / w->swap_guarded;
+    // The warps of a full wave come one after another as the SM gets to them; where an SM has few they come together.
+    double wave = busy * m->clock / w->launches / sol_larger(m->waves, 1),
+           read = sol_smaller(lanes, w->swap_guarded / launches_of_swaps(w) / words),
+           tries = guarded_tries(c, swaps, read, wave * sol_smaller(m->waves, 1));
+    clocks += tries * words * w->swap_guard_clocks / w->swap_guarded;
+  } else {
+    // Tries of other words in the same slice of L2 come between, of each lane half as many as succeed at its word; those that fail are
+    // served faster than other atomics on one word.
+    double tries = w->swap_words > 0 ? w->swap_lanes / w->swap_words / 2 : 0,
+           slice = w->swap_queue / launches_of_swaps(w) * tries * c->swap_turn_clocks / c->atomic_int_clocks;
+    if (clocks / m->clock > others / w->launches || tries > 1) clocks = sol_larger(clocks, slice);
   }
   return sol_larger(clocks * launches_of_swaps(w), w->held_clocks) / m->clock;
 }
@@ -363,7 +371,8 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   double warps = sol_larger(w->launches * w->blocks * w->warps_per_block, 1), *s = out->seconds;
   s[MACHINE_LAUNCH] = work_launch_seconds(model, w);
   s[MACHINE_DRAM] = dram_seconds(&m, w);
-  s[MACHINE_L2] = l2_seconds(&m, w, out);
+  double l2_besides;
+  s[MACHINE_L2] = l2_seconds(&m, w, out, &l2_besides);
   s[MACHINE_L1] = l1_seconds(&m, w);
   s[MACHINE_ISSUE] = issue_seconds(&m, w);
   s[MACHINE_TENSOR] = tensor_seconds(&m, w, out);
@@ -373,6 +382,8 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   double at_end = end_seconds(&m, w), rest[MACHINE_RESOURCES];
   for (int r = 0; r < MACHINE_RESOURCES; r++) rest[r] = s[r];
   rest[MACHINE_ATOMICS] = 0;
+  // Turns of the busiest slice are among those of all of L2.
+  rest[MACHINE_L2] = sol_larger(l2_besides, s[MACHINE_L2] - s[MACHINE_ATOMICS]);
   double besides = combined(rest + MACHINE_DRAM, MACHINE_BLOCKS - MACHINE_DRAM),
          swaps = swap_seconds(&m, w, besides, together(besides, s[MACHINE_LATENCY]));
   rest[MACHINE_ATOMICS] = sol_larger(s[MACHINE_ATOMICS] - at_end, swaps);

@@ -99,6 +99,7 @@ void emu_result_add(EmuRun *run) {
   const EmuProgram *p = run->program;
   uint32_t at = 0;
   spread(run);
+  if (run->observing) emu_observe_slices(run);
   for (uint32_t f = 0; f < p->function_count; f++)
     for (uint32_t pc = p->functions[f].first; pc < p->functions[f].end; pc++, at++) {
       SolEmuCounts c = sum(run, pc);

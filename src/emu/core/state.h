@@ -83,6 +83,7 @@ void emu_drop_alloc(SolEmu *emu, EmuAlloc *alloc);
 // map.c: inserts it in the order of addresses; emu_reserve_alloc must have made room.
 void emu_insert_alloc(SolEmu *emu, EmuAlloc *alloc);
 bool emu_reserve_alloc(SolEmu *emu); // makes room for one more; false: out of memory
+enum { EMU_DEALS = 8 };              // ways to deal memory out to the slices of L2
 enum { EMU_FREED_KEPT = 4096 };      // freed allocations that are kept to recognise a use after free
 EmuAlloc *emu_add_managed(SolEmu *emu, uint64_t bytes, const char *label);
 
@@ -326,6 +327,7 @@ struct EmuRun {
   // none).
   bool takes;
   uint64_t horizon, held_at;
+  uint32_t atomic_slices[EMU_DEALS]; // of L2: those with most atomics, one for each way to deal memory out to them
 };
 
 // The lane addresses of an ld or st relative to its first active lane, as last executed, and what was computed

@@ -155,16 +155,27 @@ static uint32_t bin_of(uint64_t number) {
 }
 _Static_assert(EMU_BINS == 1 << 10, "bin_of gives ten bits");
 
-// The bin of memory that atomics are serialised on, by the slice of L2 that has it: two neighbours are in different slices, otherwise it is
-// as chance has it.
-static uint32_t slice_bin(uint64_t number, uint32_t slices) {
-  enum { NEIGHBOURS = 2 };
-  uint64_t group = number / NEIGHBOURS, mixed = (group ^ group >> 7) * UINT64_C(0xff51afd7ed558ccd);
-  mixed = (mixed ^ mixed >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-  mixed ^= mixed >> 29;
-  uint32_t slice = (uint32_t)((mixed + number % NEIGHBOURS * (slices / NEIGHBOURS)) % slices);
-  return slices < EMU_BINS ? slice + (uint32_t)(mixed >> 40) % (EMU_BINS / slices) * slices
-                           : slice % EMU_BINS;
+// Two slices of L2 share a run of memory on which atomics are serialised: each has every other half of `bytes` of it. Eight slices have the
+// four runs of a page; which eight is as chance has it (bench/probe_atomics.cu, red, apart: on H200s lines 0, 1, 4 and 5 of
+// 1024 bytes take turns; 32 lines take an eighth of one's time, 64 a tenth). A bin is one half of a run, of pages alike by their hash.
+enum { HALVES = 2, RUNS = 4, PAGE_BINS = HALVES * RUNS };
+
+static uint64_t mix(uint64_t x) {
+  x = (x ^ x >> 7) * UINT64_C(0xff51afd7ed558ccd);
+  x = (x ^ x >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+  return x ^ x >> 29;
+}
+
+static uint32_t queue_bin(uint64_t address, uint64_t bytes) {
+  uint64_t run = address / (HALVES * bytes), half = address / (bytes / HALVES) % HALVES;
+  return (uint32_t)(mix(run / RUNS) % (EMU_BINS / PAGE_BINS) * PAGE_BINS + run % RUNS * HALVES + half);
+}
+
+// Which slice has the bin: one of some ways to deal them out, none of which is the GPU's own.
+static uint32_t slice_of(uint32_t bin, uint32_t deal, uint32_t slices) {
+  enum { APART = 5 };
+  uint64_t first = mix((uint64_t)bin / PAGE_BINS * EMU_DEALS + deal + 1);
+  return (uint32_t)((first % slices + bin / HALVES % RUNS * APART + bin % HALVES * (slices / HALVES)) % slices);
 }
 
 static bool make_bins(EmuSite *g) {
@@ -299,7 +310,7 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
     for (int l = 0; l < EMU_LANES; l++) here |= (uint32_t)(acc->addr[l] / SOL_LINE_BYTES == line) << l;
     here &= left;
     left &= ~here;
-    EmuBin *bin = &g->bins[slice_bin(line * SOL_LINE_BYTES / m->atomic_bytes, m->l2_slices)];
+    EmuBin *bin = &g->bins[queue_bin(line * SOL_LINE_BYTES, m->atomic_bytes)];
     uint32_t together = most_at_one_address(acc, here);
     bin->queue_lanes += together > 1 ? together : 0;
     bin->queue_packets += packets_of_line(acc, here);
@@ -432,24 +443,74 @@ static EmuBin sum_of(const EmuRun *run, uint32_t site, uint32_t bin) {
   return sum;
 }
 
-// The busiest sector of an instruction's atomics, and apart from that the busiest slice of L2: which memory is a slice's is as
-// chance has it, on the GPU as well.
+static bool has_bins(const EmuRun *run, uint32_t site) {
+  for (uint32_t k = 0; k < run->worker_count; k++)
+    if (emu_worker(&run->workers[k])->sites[site].bins) return true;
+  return false; // most instructions are no atomics
+}
+
+static uint64_t queue_of(const EmuBin *bin) {
+  return bin->queue_lanes + bin->queue_packets;
+}
+
+// Adds the instruction's atomics to those of the slices that have their memory.
+static void deal_out(const EmuRun *run, uint32_t site, uint32_t deal, uint64_t *slices) {
+  for (uint32_t b = 0; b < EMU_BINS; b++) {
+    EmuBin bin = sum_of(run, site, b);
+    if (queue_of(&bin)) slices[slice_of(b, deal, run->emu->machine.l2_slices)] += queue_of(&bin);
+  }
+}
+
+static uint32_t most_of(const uint64_t *slices, uint32_t count) {
+  uint32_t most = 0;
+  for (uint32_t i = 1; i < count; i++)
+    if (slices[i] > slices[most]) most = i;
+  return most;
+}
+
+void emu_observe_slices(EmuRun *run) {
+  for (uint32_t deal = 0; deal < EMU_DEALS; deal++) {
+    uint64_t slices[EMU_BINS] = {0};
+    for (uint32_t site = 0; site < run->statics->site_count; site++)
+      if (has_bins(run, site)) deal_out(run, site, deal, slices);
+    run->atomic_slices[deal] = most_of(slices, run->emu->machine.l2_slices);
+  }
+}
+
+// What of the instruction's atomics is on memory of a slice: the one that has most of all instructions', if that has nearly as much of
+// this one's as any, for they take turns there. own: otherwise, one more than the slice that has most of this one's.
+static EmuBin of_slice(const EmuRun *run, uint32_t site, uint32_t deal, uint32_t *own) {
+  uint32_t count = run->emu->machine.l2_slices, at = run->atomic_slices[deal];
+  uint64_t slices[EMU_BINS] = {0};
+  EmuBin sum = {0};
+  deal_out(run, site, deal, slices);
+  uint32_t most = most_of(slices, count);
+  if (slices[at] < slices[most] / 4 * 3) at = most, *own = most + 1;
+  for (uint32_t b = 0; b < EMU_BINS; b++) {
+    if (slice_of(b, deal, count) != at) continue;
+    EmuBin bin = sum_of(run, site, b);
+    sum.queue_lanes += bin.queue_lanes, sum.queue_packets += bin.queue_packets;
+  }
+  return sum;
+}
+
+// The busiest sector of an instruction's atomics, and apart from that the busiest slice of L2, in the mean of all deals. at: what instructions
+// that take turns have in common.
 static EmuBin busiest(const EmuRun *run, uint32_t site, uint64_t *at) {
   EmuBin most = {0};
-  bool any = false; // most instructions are no atomics
-  for (uint32_t k = 0; k < run->worker_count; k++)
-    any |= emu_worker(&run->workers[k])->sites[site].bins != NULL;
-  for (uint32_t slice = 0; any && slice < run->emu->machine.l2_slices; slice++) {
-    EmuBin sum = {0};
-    for (uint32_t b = slice; b < EMU_BINS; b += run->emu->machine.l2_slices) {
-      EmuBin bin = sum_of(run, site, b);
-      if (bin.lanes > most.lanes) most.lanes = bin.lanes;
-      sum.queue_lanes += bin.queue_lanes;
-      sum.queue_packets += bin.queue_packets;
-    }
-    if (sum.queue_lanes + sum.queue_packets > most.queue_lanes + most.queue_packets)
-      most.queue_lanes = sum.queue_lanes, most.queue_packets = sum.queue_packets, *at = slice + 1;
+  if (!has_bins(run, site)) return most;
+  uint32_t own = 0;
+  for (uint32_t deal = EMU_DEALS; deal-- > 0;) {
+    EmuBin one = of_slice(run, site, deal, &own);
+    most.queue_lanes += one.queue_lanes, most.queue_packets += one.queue_packets;
   }
+  for (uint32_t b = 0; b < EMU_BINS; b++) {
+    EmuBin bin = sum_of(run, site, b);
+    if (bin.lanes > most.lanes) most.lanes = bin.lanes;
+  }
+  most.queue_lanes = (most.queue_lanes + EMU_DEALS / 2) / EMU_DEALS;
+  most.queue_packets = (most.queue_packets + EMU_DEALS / 2) / EMU_DEALS;
+  *at = most.queue_lanes + most.queue_packets > 0 ? own + 1 : 0;
   return most;
 }
 
