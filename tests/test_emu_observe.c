@@ -459,13 +459,16 @@ TEST(slices_share_memory_as_chance_has_it) {
 // Two instructions, each on words of the same two slices: they take turns at the one that has most of both.
 TEST(instructions_take_turns_at_a_slice) {
   Seen s;
-  see(&(Job){.body = "rem.u32 %r5, %t, 5; min.u32 %r5, %r5, 2; mul.wide.u32 %rd1, %r5, 256; add.u64 %rd2, %in, %rd1;\n"
-                     "red.global.add.u32 [%rd2], 1;\n"
-                     "rem.u32 %r5, %t, 2; mul.wide.u32 %rd1, %r5, 256; add.u64 %rd2, %in, %rd1;\n"
-                     "red.global.add.u32 [%rd2], 1;",
-             .blocks = 16,
-             .threads = 64,
-             .slices = 96},
+  see(
+      &(Job){
+          .body =
+              "rem.u32 %r5, %t, 5; min.u32 %r5, %r5, 2; mul.wide.u32 %rd1, %r5, 256; add.u64 %rd2, %in, %rd1;\n"
+              "red.global.add.u32 [%rd2], 1;\n"
+              "rem.u32 %r5, %t, 2; mul.wide.u32 %rd1, %r5, 256; add.u64 %rd2, %in, %rd1;\n"
+              "red.global.add.u32 [%rd2], 1;",
+          .blocks = 16,
+          .threads = 64,
+          .slices = 96},
       &s);
   CHECK(inst(&s, "red", 0)->pattern.queue_slice);
   CHECK_INT(inst(&s, "red", 1)->pattern.queue_slice, inst(&s, "red", 0)->pattern.queue_slice);

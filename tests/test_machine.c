@@ -350,8 +350,10 @@ TEST(swaps_behind_a_test_are_tried_by_all_that_are_resident) {
   w.swaps = w.swap_lanes = 1; // one succeeded: there were hardly more than twenty
   double tries = (time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - m.swap_clocks) / m.atomic_int_clocks;
   CHECK(tries > 2 && tries < 50);
-  w.swaps = w.swap_lanes = 1e5; // in the order in which they ran all were better: of lanes in no order few are
-  double clocks = time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - m.guarded_tries * resident * m.atomic_int_clocks;
+  w.swaps = w.swap_lanes =
+      1e5; // in the order in which they ran all were better: of lanes in no order few are
+  double clocks =
+      time_of(&w).seconds[MACHINE_ATOMICS] * clock_rate() - m.guarded_tries * resident * m.atomic_int_clocks;
   CHECK(clocks > 4 * log(resident) * m.swap_clocks && clocks < 4 * (2 + log(resident)) * m.swap_clocks);
   w.swaps = w.swap_lanes = 14; // waves that are long, of which few come before the word is changed
   w.dram_read = 4 * 15 * m.swap_clocks / clock_rate() * copy_rate();

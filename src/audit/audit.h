@@ -68,10 +68,11 @@ typedef struct AuditInst { // a PTX instruction that was executed
   bool prints, allocates; // calls of printf; of malloc and free
   bool is_load;           // a value from global, local or texture memory that a warp may have to wait for
   bool barrier, branch;
-  bool waits;            // here a warp waits for the global loads before it
-  bool follows;          // a store directly after a store to adjacent addresses
-  bool real;             // atomics: on floating-point numbers
-  bool better;           // compare-and-swaps: tried again while a value of their own is less or more than what they read
+  bool waits;   // here a warp waits for the global loads before it
+  bool follows; // a store directly after a store to adjacent addresses
+  bool real;    // atomics: on floating-point numbers
+  bool
+      better; // compare-and-swaps: tried again while a value of their own is less or more than what they read
   bool read_only;        // ld.global.nc: the compiler knows that no store changes what it reads
   bool indexing;         // computes or compares addresses alone, see indexing.c
   const char *inlined;   // positions from the kernel to the function inlined here: "k.cu:9 > a.h:3"; "": none

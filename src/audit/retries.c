@@ -68,6 +68,7 @@ AuditRetry audit_retry(const PtxFunction *f, uint32_t swap, SolArena *arena) {
     ordered |= in->code->op == PTX_OP_SETP && in->code->cmp != PTX_CMP_EQ && in->code->cmp != PTX_CMP_NE;
   }
   if (!again) return AUDIT_RETRY_NEVER;
-  bool own = set && at->operand_count > NEW && reads(&at->operands[COMPARED], set) && !reads(&at->operands[NEW], set);
+  bool own = set && at->operand_count > NEW && reads(&at->operands[COMPARED], set) &&
+             !reads(&at->operands[NEW], set);
   return own && ordered ? AUDIT_RETRY_BETTER : AUDIT_RETRY_ALWAYS;
 }

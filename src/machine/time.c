@@ -171,8 +171,10 @@ static double l2_seconds(const Spread *m, const MachineWork *w, MachineTime *out
       w->l2_atomics / c->l2_atomic_rate +
       sol_larger(w->l2_atomic_lanes - w->l2_atomics - w->l2_atomic_alike, 0) * c->l2_atomic_lane_clocks +
       w->l2_atomic_alike * c->l2_atomic_alike_clocks;
-  if (sol_known(m->d->l2_bandwidth)) fill = sol_larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
-  else out->left_out |= 1u << MACHINE_L2;
+  if (sol_known(m->d->l2_bandwidth))
+    fill = sol_larger(sectors * 32 / m->d->l2_bandwidth.value, fill);
+  else
+    out->left_out |= 1u << MACHINE_L2;
   *besides = fill;
   return sol_larger(fill, atomics / m->sms / m->clock);
 }

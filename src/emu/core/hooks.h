@@ -18,7 +18,8 @@ void emu_observe_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint32
 // The values that a load wrote to its registers; address: the first active lane's.
 void emu_observe_values(EmuCtx *x, const EmuInst *i, const EmuLoc *regs, uint32_t mask, uint64_t address);
 void emu_observe_sum(EmuRun *run, uint32_t pc, SolEmuPattern *to); // adds the patterns of all workers
-void emu_observe_slices(EmuRun *run); // finds the slices of L2 with most atomics of all instructions; call before emu_observe_sum
+void emu_observe_slices(
+    EmuRun *run); // finds the slices of L2 with most atomics of all instructions; call before emu_observe_sum
 
 // ---- touches ----
 

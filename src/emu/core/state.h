@@ -327,7 +327,8 @@ struct EmuRun {
   // none).
   bool takes;
   uint64_t horizon, held_at;
-  uint32_t atomic_slices[EMU_DEALS]; // of L2: those with most atomics, one for each way to deal memory out to them
+  uint32_t
+      atomic_slices[EMU_DEALS]; // of L2: those with most atomics, one for each way to deal memory out to them
 };
 
 // The lane addresses of an ld or st relative to its first active lane, as last executed, and what was computed

@@ -175,7 +175,8 @@ static uint32_t queue_bin(uint64_t address, uint64_t bytes) {
 static uint32_t slice_of(uint32_t bin, uint32_t deal, uint32_t slices) {
   enum { APART = 5 };
   uint64_t first = mix((uint64_t)bin / PAGE_BINS * EMU_DEALS + deal + 1);
-  return (uint32_t)((first % slices + bin / HALVES % RUNS * APART + bin % HALVES * (slices / HALVES)) % slices);
+  return (uint32_t)((first % slices + bin / HALVES % RUNS * APART + bin % HALVES * (slices / HALVES)) %
+                    slices);
 }
 
 static bool make_bins(EmuSite *g) {
