@@ -18,7 +18,7 @@ LISTS = {  # of programs: bench/corpus_NAME.csv, what was measured of them in te
     "more": "further programs, times alone; all their kernels are to learn from",
     "kinds": "kernels of this repository, one mechanism each (bench/kinds): SRC is the repository; split by the same hash",
     "fresh": "programs of which nothing was measured before 2026-11-18, times alone; split by the same hash",
-    "next": "programs of which nothing was measured before 2026-11-20, to be measured next, times alone; split by the same hash",
+    "next": "programs of which predictions were kept before anything was measured (2026-11-19), times alone; split by the same hash",
 }
 COMMITS = {  # what was measured
     "Altis": ("utcs-scea/altis", "042e2926d1fe9a5ea5b3e2d659b75bf925b152cc"),

@@ -86,11 +86,26 @@ INLINE void held_mixed(NormKernel c, const NormParams *p, char *y, int t, int al
   }
 }
 
-INLINE void norm_held(NormKernel c, const NormParams *p) {
-  __shared__ __align__(16) float part[2][40];
-  const bool fixed_order = c.op == NORM_ADD && !c.lanes;
+// What a thread has of its row: chunks t, t + all, ...
+typedef struct HeldPlace {
+  uint64_t row;
+  int t, all, step;       // step: bytes from one of its chunks to its next
+  int only;               // where several blocks share a row: the chunk that this block writes; else -1
+  bool there[4], mine[4]; // is within the row; is this block's to write
+} HeldPlace;
+
+// add_rmsnorm by a block: its sums are made in one order, whichever kernel takes the row.
+INLINE bool held_ordered(NormKernel c) { return c.op == NORM_ADD && !c.lanes; }
+
+// Where latency counts, a block's row is loaded by a prefetched id, before the id itself has been loaded.
+INLINE bool held_soon(NormKernel c) { return c.early && !c.lanes; }
+
+// Weights are loaded only after the row has been reduced.
+INLINE bool held_late(NormKernel c) { return !c.early && c.op != NORM_RMS_FP8; }
+
+INLINE HeldPlace held_place(NormKernel c, const NormParams *p) {
   int t = threadIdx.x, all = blockDim.x, chunks = p->chunks;
-  if (fixed_order && c.chunks == 2) t = t / 16 * 32 + t % 16, all = 16;
+  if (held_ordered(c) && c.chunks == 2) t = t / 16 * 32 + t % 16, all = 16;
   uint64_t row = block_index();
   if (c.lanes) {
     row = row * (128 / c.lanes) + t / c.lanes;
@@ -101,82 +116,104 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   // Few long rows: several blocks share a row. Each reads all of it, so that the sums are the same, and writes a part of
   // it: with too few blocks to fill the GPU, the loads of weights and the stores are spread over more SMs.
   int only = -1;
-  if (!c.lanes && c.early && c.chunks > 1 && p->split) only = (int)(row % c.chunks), row /= c.chunks;
-  bool there[4], mine[4];
-  Vec v[4], w[4], b[4], more[4];
+  if (held_soon(c) && c.chunks > 1 && p->split) only = (int)(row % c.chunks), row /= c.chunks;
+  HeldPlace s = {row, t, all, all * 16, only, {}, {}};
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
-    there[k] = t + k * all < chunks;
-    mine[k] = there[k] && (only < 0 || only == k);
+    s.there[k] = t + k * all < chunks;
+    s.mine[k] = s.there[k] && (only < 0 || only == k);
   }
-  int step = all * 16;
-  // Where latency counts, the row is loaded by a prefetched id, before the id itself has been loaded.
-  bool soon = c.early && !c.lanes;
-  int64_t id = c.early ? norm_guess(c, p, row) : (int64_t)row;
+  return s;
+}
+
+// Loads a thread's chunks of the row x. now: before what stands after it.
+INLINE void held_load(NormKernel c, const HeldPlace &s, const char *x, bool known, bool now, Vec *v) {
+  x += s.t * 16;
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) v[k] = now ? load16_now(x + k * s.step, s.there[k] && known) : load16(x + k * s.step, s.there[k] && known);
+}
+
+// The row: v its chunks, with the residual's added, *y where the first of them goes. w, b: weights, where they are loaded early.
+INLINE NormRow held_take(NormKernel c, const NormParams *p, const HeldPlace &s, Vec *v, Vec *w, Vec *b, char **y) {
+  const bool soon = held_soon(c);
+  Vec more[4];
+  int64_t id = c.early ? norm_guess(c, p, s.row) : (int64_t)s.row;
   bool known = c.op != NORM_EMBED || id >= 0;
-  NormRow r = norm_row_of(c, p, row, known ? id : 0);
+  NormRow r = norm_row_of(c, p, s.row, known ? id : 0);
   r.known = known;
-  if (c.early) norm_hint(c, p, r, t, step, only, mine);
+  if (c.early) norm_hint(c, p, r, s.t, s.step, s.only, s.mine);
   begin_kernel();
-  if (c.early && c.lanes) norm_weights(c, p, t, step, mine, w, b);
-  if (!soon) r = norm_row(c, p, row, t == 0);
-  char *y = r.y + t * 16;
-  if (c.early) asm volatile("" : "+l"(y)); // kept in a register, not computed again at the end
+  if (c.early && c.lanes) norm_weights(c, p, s.t, s.step, s.mine, w, b);
+  if (!soon) r = norm_row(c, p, s.row, s.t == 0);
+  *y = r.y + s.t * 16;
+  if (c.early) asm volatile("" : "+l"(*y)); // kept in a register, not computed again at the end
+  held_load(c, s, r.x, r.known, soon, v);
 #pragma unroll
-  for (int k = 0; k < c.chunks; k++) {
-    const char *x = r.x + t * 16 + k * step;
-    v[k] = soon ? load16_now(x, there[k] && r.known) : load16(x, there[k] && r.known);
-  }
-#pragma unroll
-  for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) more[k] = load16(r.residual + t * 16 + k * step, there[k]);
-  bool late = !c.early && c.op != NORM_RMS_FP8;
-  if (soon || (!c.early && !late)) norm_weights(c, p, t, step, mine, w, b);
-  if (soon && c.op == NORM_EMBED && (!r.known || load_id(p->ids, row, p->wide_ids) != id)) { // another id, or none
-    r = norm_row(c, p, row, t == 0);
-#pragma unroll
-    for (int k = 0; k < c.chunks; k++) v[k] = load16(r.x + t * 16 + k * step, there[k] && r.known);
+  for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) more[k] = load16(r.residual + s.t * 16 + k * s.step, s.there[k]);
+  if (soon || (!c.early && !held_late(c))) norm_weights(c, p, s.t, s.step, s.mine, w, b);
+  if (soon && c.op == NORM_EMBED && (!r.known || load_id(p->ids, s.row, p->wide_ids) != id)) { // another id, or none
+    r = norm_row(c, p, s.row, s.t == 0);
+    held_load(c, s, r.x, r.known, false, v);
   }
 #pragma unroll
   for (int k = 0; k < c.chunks && c.op == NORM_ADD; k++) v[k] = norm_add(c, v[k], more[k]);
-  if (!c.lanes && t == 0) norm_prefetch(c, p, row, 0, chunks * 16, false);
-  held_second(c, r, t, step, mine, v);
-  if (c.op == NORM_RMS_FP8) {
-    Fp8Held h;
-    uint2 u[4];
-    fp8_sums(c, p, p->scaling, v, w, 0, nullptr, part, &h);
-    fp8_values(c, p, p->scaling, row, t, all, there, 0, &h, u);
+  return r;
+}
+
+INLINE void held_fp8(NormKernel c, const NormParams *p, const HeldPlace &s, const NormRow &r, const Vec *v, const Vec *w, float (*part)[40]) {
+  Fp8Held h;
+  uint2 u[4];
+  fp8_sums(c, p, p->scaling, v, w, 0, nullptr, part, &h);
+  fp8_values(c, p, p->scaling, s.row, s.t, s.all, s.there, 0, &h, u);
 #pragma unroll
-    for (int k = 0; k < c.chunks; k++)
-      if (there[k]) fp8_put(c, r.y, t + k * all, u[k]);
-    return;
-  }
-  float2 s = make_float2(0, 0);
-  if (!fixed_order)
+  for (int k = 0; k < c.chunks; k++)
+    if (s.there[k]) fp8_put(c, r.y, s.t + k * s.all, u[k]);
+}
+
+// A row's mean, of layernorm alone, and what its elements are multiplied by.
+INLINE float2 held_stats(NormKernel c, const NormParams *p, const HeldPlace &s, Vec *v, float (*part)[40]) {
+  float2 sums = make_float2(0, 0);
+  if (!held_ordered(c))
 #pragma unroll
-    for (int k = 0; k < c.chunks; k++) s = norm_sum(c, v[k], s);
+    for (int k = 0; k < c.chunks; k++) sums = norm_sum(c, v[k], sums);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-  float sum = fixed_order ? fixed_order_sum(c, v, part[0]) : group_sum(c, s.x + s.y, part[0]), mean = 0;
+  float sum = held_ordered(c) ? fixed_order_sum(c, v, part[0]) : group_sum(c, sums.x + sums.y, part[0]), mean = 0;
   if (c.op == NORM_LAYER) {
     mean = sum * p->over_n;
-    s = make_float2(0, 0);
+    sums = make_float2(0, 0);
 #pragma unroll
     for (int k = 0; k < c.chunks; k++)
-      if (there[k]) s = norm_squares(c, v[k], mean, s);
+      if (s.there[k]) sums = norm_squares(c, v[k], mean, sums);
 #pragma unroll
     for (int k = 0; k < c.chunks; k++) keep_packed(&v[k]);
-    sum = group_sum(c, s.x + s.y, part[1]);
+    sum = group_sum(c, sums.x + sums.y, part[1]);
   }
-  float scale = rsqrtf(fmaf(sum, p->over_n, p->eps)); // an explicit fma: early and late kernels give the same bits
-  if (norm_mixes(c) && (p->weight_kind != c.kind || p->y_kind != c.kind)) {
-    held_mixed(c, p, y - t * 16, t, all, mine, v, mean, scale);
+  return make_float2(mean, rsqrtf(fmaf(sum, p->over_n, p->eps))); // an explicit fma: early and late kernels give the same bits
+}
+
+INLINE void norm_held(NormKernel c, const NormParams *p) {
+  __shared__ __align__(16) float part[2][40];
+  HeldPlace s = held_place(c, p);
+  Vec v[4], w[4], b[4];
+  char *y;
+  NormRow r = held_take(c, p, s, v, w, b, &y);
+  if (!c.lanes && s.t == 0) norm_prefetch(c, p, s.row, 0, p->chunks * 16, false);
+  held_second(c, r, s.t, s.step, s.mine, v);
+  if (c.op == NORM_RMS_FP8) {
+    held_fp8(c, p, s, r, v, w, part);
     return;
   }
-  if (late) norm_weights(c, p, t, step, mine, w, b);
+  float2 stats = held_stats(c, p, s, v, part);
+  if (norm_mixes(c) && (p->weight_kind != c.kind || p->y_kind != c.kind)) {
+    held_mixed(c, p, y - s.t * 16, s.t, s.all, s.mine, v, stats.x, stats.y);
+    return;
+  }
+  if (held_late(c)) norm_weights(c, p, s.t, s.step, s.mine, w, b);
 #pragma unroll
   for (int k = 0; k < c.chunks; k++) {
-    Vec out = norm_output(c, p, v[k], w[k], b[k], mean, scale);
-    if (mine[k]) norm_put(c, r.stream, y + k * step, out.v);
+    Vec out = norm_output(c, p, v[k], w[k], b[k], stats.x, stats.y);
+    if (s.mine[k]) norm_put(c, r.stream, y + k * s.step, out.v);
   }
 }
 

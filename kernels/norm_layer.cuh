@@ -54,40 +54,16 @@ INLINE Vec layer_load(const char *at) { // as load16_now
   return v;
 }
 
-INLINE void layer_big(NormKernel c, const NormParams *p) {
-  extern __shared__ __align__(128) uint4 far[]; // a thread reads what it has written itself
-  __shared__ __align__(16) float part[2][8];
-  __shared__ ClusterExchange exchange;
-  const int per = 16 / norm_bytes(c);
-  int bits = p->cluster_bits, rank = bits ? (int)cluster_rank() : 0;
-  if (bits) exchange_init(&exchange);
-  uint64_t row = block_index() >> bits;
-  int begin = rank * LAYER_THREADS + threadIdx.x, lap = LAYER_THREADS << bits;
+INLINE NormShare layer_share(const NormParams *p, int rank) {
+  int begin = rank * LAYER_THREADS + threadIdx.x, lap = LAYER_THREADS << p->cluster_bits;
   int count = p->chunks > begin ? ((p->chunks - begin - 1) >> (31 - __clz(lap))) + 1 : 0;
-  NormShare share = {row, begin, lap, p->chunks, count};
-  uint4 *held = far + threadIdx.x;
-  big_hint(c, p, share);
-  begin_kernel();
-  if (threadIdx.x == 0) { // a part of a row further on, as long as this block's
-    int64_t at = (int64_t)rank * p->span * 16;
-    norm_prefetch(c, p, row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
-  }
-  int step = lap * 16;
-  int64_t from = (int64_t)begin * 16;
-  const char *x = (const char *)p->x + (int64_t)row * p->x_stride + from;
-  const char *weight = (const char *)p->weight + from, *bias = (const char *)p->bias + from;
-  char *y = (char *)p->y + (int64_t)row * p->y_stride + from;
-#pragma unroll 4
-  for (int k = 0; k < count; k++) fetch16(held + k * LAYER_THREADS, x + (int64_t)k * step);
-  Vec w[BATCH], b[BATCH];
-#pragma unroll
-  for (int i = 0; i < c.chunks; i++) {
-    w[i] = load16_now(weight + i * step, i < count);
-    b[i] = load16_now(bias + i * step, i < count);
-  }
-  asm volatile("cp.async.wait_all;" ::: "memory");
-  // About the mean of a thread's own first chunk: however far the row is from zero, or that chunk from the row, no more
-  // is lost than a thread's chunks times a rounding, as what they are apart counts in the row's variance.
+  return {block_index() >> p->cluster_bits, begin, lap, p->chunks, count};
+}
+
+// Mean and squares of this block's elements, about the mean of a thread's own first chunk: however far the row is from zero, or that chunk from
+// the row, no more is lost than a thread's chunks times a rounding, as what they are apart counts in the row's variance.
+INLINE float2 layer_part(NormKernel c, const NormParams *p, const uint4 *held, int count, int rank, float (*part)[8]) {
+  const int per = 16 / norm_bytes(c);
   float k0 = 0, n = (float)(count * per), over = count ? __frcp_rn(n) : 0;
   float2 sum = make_float2(0, 0), squares = sum;
   if (count) {
@@ -105,37 +81,84 @@ INLINE void layer_big(NormKernel c, const NormParams *p) {
   float d = sum.x + sum.y, q = fmaf(-d * over, d, squares.x + squares.y), away = fmaf(d, over, k0);
   int mine = layer_chunks(p, rank) * per;
   float mean = layer_sum(fmaf(k0, n, d), part[0]) * (mine ? __frcp_rn((float)mine) : 0);
-  q = layer_sum(fmaf((away - mean) * n, away - mean, q), part[1]);
-  if (bits) {
-    exchange_all(&exchange, 1 << bits, make_float2(mean, q));
-    int from_rank = threadIdx.x & ((1 << bits) - 1);
-    float2 v = exchange.from[from_rank];
-    n = (float)(layer_chunks(p, from_rank) * per);
-    mean = layer_blocks(n * v.x, 1 << bits) * p->over_n;
-    q = layer_blocks(fmaf(n * (v.x - mean), v.x - mean, v.y), 1 << bits);
-  }
-  float scale = rsqrtf(fmaf(q, p->over_n, p->eps));
+  return make_float2(mean, layer_sum(fmaf((away - mean) * n, away - mean, q), part[1]));
+}
+
+// The row's, from those of the cluster's blocks. v: of this block.
+INLINE float2 layer_whole(NormKernel c, const NormParams *p, float2 v, ClusterExchange *exchange) {
+  int blocks = 1 << p->cluster_bits, from_rank = threadIdx.x & (blocks - 1);
+  exchange_all(exchange, blocks, v);
+  v = exchange->from[from_rank];
+  float n = (float)(layer_chunks(p, from_rank) * (16 / norm_bytes(c))), mean = layer_blocks(n * v.x, blocks) * p->over_n;
+  return make_float2(mean, layer_blocks(fmaf(n * (v.x - mean), v.x - mean, v.y), blocks));
+}
+
+// Where a thread is in its row's chunks, all pointers at the next of them.
+typedef struct LayerAt {
+  const char *weight, *bias;
+  char *y;
+  const uint4 *held;
+  int step; // bytes from chunk to chunk
+} LayerAt;
+
+INLINE void layer_on(LayerAt &a, int chunks) {
+  a.weight += chunks * a.step, a.bias += chunks * a.step, a.y += chunks * a.step, a.held += chunks * LAYER_THREADS;
+}
+
+// w, b: of the first c.chunks chunks.
+INLINE void layer_write(NormKernel c, const NormParams *p, LayerAt a, int count, Vec *w, Vec *b, float mean, float scale) {
   int k = 0;
 #pragma unroll 1
   for (; k + c.chunks <= count; k += c.chunks) {
     if (k)
 #pragma unroll
-      for (int i = 0; i < c.chunks; i++) w[i] = layer_load(weight + i * step), b[i] = layer_load(bias + i * step);
+      for (int i = 0; i < c.chunks; i++) w[i] = layer_load(a.weight + i * a.step), b[i] = layer_load(a.bias + i * a.step);
 #pragma unroll
     for (int i = 0; i < c.chunks; i++) {
-      Vec a;
-      a.v = held[i * LAYER_THREADS];
-      *(uint4 *)(y + i * step) = norm_output(c, p, a, w[i], b[i], mean, scale).v;
+      Vec v;
+      v.v = a.held[i * LAYER_THREADS];
+      *(uint4 *)(a.y + i * a.step) = norm_output(c, p, v, w[i], b[i], mean, scale).v;
     }
-    weight += c.chunks * step, bias += c.chunks * step, y += c.chunks * step, held += c.chunks * LAYER_THREADS;
+    layer_on(a, c.chunks);
   }
 #pragma unroll 1
   for (; k < count; k++) {
-    Vec a;
-    a.v = *held;
-    *(uint4 *)y = norm_output(c, p, a, layer_load(weight), layer_load(bias), mean, scale).v;
-    weight += step, bias += step, y += step, held += LAYER_THREADS;
+    Vec v;
+    v.v = *a.held;
+    *(uint4 *)a.y = norm_output(c, p, v, layer_load(a.weight), layer_load(a.bias), mean, scale).v;
+    layer_on(a, 1);
   }
+}
+
+INLINE void layer_big(NormKernel c, const NormParams *p) {
+  extern __shared__ __align__(128) uint4 far[]; // a thread reads what it has written itself
+  __shared__ __align__(16) float part[2][8];
+  __shared__ ClusterExchange exchange;
+  int rank = p->cluster_bits ? (int)cluster_rank() : 0;
+  if (p->cluster_bits) exchange_init(&exchange);
+  NormShare share = layer_share(p, rank);
+  uint4 *held = far + threadIdx.x;
+  big_hint(c, p, share);
+  begin_kernel();
+  if (threadIdx.x == 0) { // a part of a row further on, as long as this block's
+    int64_t at = (int64_t)rank * p->span * 16;
+    norm_prefetch(c, p, share.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
+  }
+  int64_t from = (int64_t)share.begin * 16;
+  const char *x = (const char *)p->x + (int64_t)share.row * p->x_stride + from;
+  LayerAt a = {(const char *)p->weight + from, (const char *)p->bias + from, (char *)p->y + (int64_t)share.row * p->y_stride + from, held, share.lap * 16};
+#pragma unroll 4
+  for (int k = 0; k < share.count; k++) fetch16(held + k * LAYER_THREADS, x + (int64_t)k * a.step);
+  Vec w[BATCH], b[BATCH];
+#pragma unroll
+  for (int i = 0; i < c.chunks; i++) {
+    w[i] = load16_now(a.weight + i * a.step, i < share.count);
+    b[i] = load16_now(a.bias + i * a.step, i < share.count);
+  }
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  float2 stats = layer_part(c, p, held, share.count, rank, part);
+  if (p->cluster_bits) stats = layer_whole(c, p, stats, &exchange);
+  layer_write(c, p, a, share.count, w, b, stats.x, rsqrtf(fmaf(stats.y, p->over_n, p->eps)));
 }
 #endif
 
