@@ -186,6 +186,7 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
     if (!there[k]) continue;
     const char *x = (const char *)p.a + (int64_t)c[k].row * p.a_stride * in;
     const char *z = (const char *)p.b + (int64_t)c[k].row * p.b_stride * in;
+    chunk_ends(p.spread, (const char *)p.y + (int64_t)c[k].row * p.y_stride * out, c[k], per);
     load_chunk(extent_of(p.a, p.a_stride, p.spread, in), x, c[k], p.spread.length, per, in, &a[k]);
     if (inputs > 1) load_chunk(extent_of(p.b, p.b_stride, p.spread, in), z, c[k], p.spread.length, per, in, &b[k]);
   }
@@ -239,6 +240,7 @@ KERNEL __launch_bounds__(MAP_THREADS, 8) sol_map_single(const __grid_constant__ 
   int64_t row, column;
   begin_kernel();
   if (!single_place(p.spread, &row, &column)) return;
+  unit_ends((const char *)p.y + row * p.y_stride * p.y_size, p.spread.ends, (uint64_t)column, (uint64_t)p.spread.length);
   MapScales s = map_scales(p);
   float f = map_load_one(p.a, row * p.a_stride + column, p.a_size, p.a_kind), g = 0;
   if (p.b) g = map_load_one(p.b, row * p.b_stride + column, p.a_size, p.a_kind);
