@@ -256,8 +256,11 @@ INLINE void columns_lean(int op, int in, int out, int x_kind, int y_kind, int od
     return;
   }
 #pragma unroll
-  for (int k = 0; k < each; k++)
-    if (first + k * blockDim.x < p.chunks) load_aligned((const char *)p.x + at[k], per * in / 4, 0, a[k]);
+  for (int k = 0; k < each; k++) {
+    if (first + k * blockDim.x >= p.chunks) continue;
+    if (!dense) unit_ends((const char *)p.y + row[k] * p.y_stride, p.ends, column[k], p.divider.by);
+    load_aligned((const char *)p.x + at[k], per * in / 4, 0, a[k]);
+  }
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (first + k * blockDim.x >= p.chunks) continue;

@@ -14,6 +14,7 @@
       prefetch_l2((const type *)p.x + (int64_t)row * p.x_stride + (int64_t)column);                          \
     begin_kernel();                                                                                          \
     if (i >= p.spread.chunks) return;                                                                        \
+    unit_ends((const type *)p.y + (int64_t)row * p.y_stride, p.spread.ends, column, p.spread.divider.by);    \
     ((type *)p.y)[(int64_t)row * p.y_stride + (int64_t)column] =                                             \
         ((const type *)p.x)[(int64_t)row * p.x_stride + (int64_t)column];                                    \
   }

@@ -129,6 +129,13 @@ INLINE int64_t lean_place(const MapParams &p, uint64_t i, int per, int64_t strid
   return row * stride + (int64_t)((uint32_t)i - row * p.row32.by) * per;
 }
 
+// Prefetches the ends of y's row that chunk i has.
+INLINE void lean_ends(const MapParams &p, uint64_t i, int out) {
+  if (!p.spread.ends) return;
+  uint32_t row = divide32((uint32_t)i, p.row32);
+  unit_ends((const char *)p.y + row * p.y_stride * out, p.spread.ends, (uint32_t)i - row * p.row32.by, p.row32.by);
+}
+
 // A chunk that starts at its boundary; the last of a dense tensor may be short.
 INLINE void lean_load(const void *x, int64_t at, int64_t left, int per, int in, uint32_t *w) {
   Raw raw;
@@ -154,6 +161,7 @@ INLINE void map_lean(int in, int out, int inputs, const MapParams &p) {
     uint64_t i = first + k * MAP_THREADS;
     if (i >= p.spread.chunks) continue;
     int64_t left = p.flat ? p.spread.length - (int64_t)(i * per) : per;
+    lean_ends(p, i, out);
     lean_load(p.a, lean_place(p, i, per, p.a_stride), left, per, in, a[k]);
     if (inputs > 1) lean_load(p.b, lean_place(p, i, per, p.b_stride), left, per, in, b[k]);
   }

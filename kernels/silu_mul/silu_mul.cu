@@ -21,6 +21,7 @@ INLINE void lean_chunk(int in, int out, int x_kind, int y_kind, SiluLean p, uint
   uint32_t a[4], b[4];
   float f[8], g[8];
   uint32_t row = p.divider.by ? divide32(i, p.divider) : 0, c = i - row * p.divider.by;
+  unit_ends((const char *)p.y + row * p.y_stride, p.ends, c, p.divider.by);
   load_aligned((const char *)p.gate + row * p.gate_stride + (uint64_t)c * (per * in), per * in / 4, 0, a);
   load_aligned((const char *)p.up + row * p.up_stride + (uint64_t)c * (per * in), per * in / 4, 0, b);
   float scale = out == 1 ? __ldg(p.scales) : 1, inverse = out == 1 ? __frcp_rn(scale) : 1;

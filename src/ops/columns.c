@@ -141,6 +141,7 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
                    .x_kind = ops_kind(a->dtype),
                    .y_kind = ops_kind(out_of(a)),
                    .vector_kind = ops_kind(weight_of(a)),
+                   .ends = ends_bytes(a->y, a->x, ops_stride(a->y_stride, a->n) * out, a->n * out),
                    .scale = a->scale};
   bool two = kernel == KERNEL_fp32_two;
   uint64_t threads = odd ? p.whole + (uint64_t)(all % per) : p.chunks;

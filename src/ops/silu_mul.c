@@ -202,7 +202,10 @@ static SolStatus launch_lean(SolContext *ctx, const SolSiluMul *a, Shape s, int 
                 .chunks = (uint32_t)(a->m * a->n / s.per),
                 .x_kind = ops_kind(a->dtype),
                 .y_kind = ops_kind(out_of(a))};
-  if (!s.flat) p.divider = elementwise_divider32((uint32_t)(a->n / s.per));
+  if (!s.flat) {
+    p.divider = elementwise_divider32((uint32_t)(a->n / s.per));
+    p.ends = ends_bytes(a->y, NULL, p.y_stride, a->n * s.out);
+  }
   OpsLaunch l = {.kernel = kernel, .block = 256, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, p.chunks, l.block);
   return ops_launch(ctx, &ops_silu_mul, &l, stream);
