@@ -120,6 +120,7 @@ INLINE void norm_held(NormKernel c, const NormParams *p) {
   begin_kernel();
   if (c.early && c.lanes) norm_weights(c, p, t, step, mine, w, b);
   if (!soon) r = norm_row(c, p, row, t == 0);
+  if (chunks) norm_ends(c, p, r, t, all);
   char *y = r.y + t * 16;
   if (c.early) asm volatile("" : "+l"(y)); // kept in a register, not computed again at the end
 #pragma unroll
