@@ -5,6 +5,7 @@
 #define SOL_KERNELS_CHUNKS_CUH
 
 #include "elementwise.cuh"
+#include "ends.cuh"
 #include "rounds.cuh"
 
 typedef struct RowLanes {
@@ -33,6 +34,11 @@ typedef struct RowChunks {
   int begin;                  // where the warp's part begins
   bool inside;                // all chunks are within the tensor
 } RowChunks;
+
+// Prefetches the ends of its row of the output y, one of m; bytes: ends_bytes.
+INLINE void row_ends(RowLanes a, uint64_t m, const void *y, int64_t stride, int bytes) {
+  if (bytes && a.row < m) ends_prefetch((const char *)y + (int64_t)a.row * stride, 0, bytes, 1, a.warp * a.lanes + a.lane, a.lanes);
+}
 
 // n: columns, 0 where there is no row; count: turns.
 INLINE RowChunks row_chunks(RowLanes a, Extent tensor, int64_t stride, int n, int in, int count) {

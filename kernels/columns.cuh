@@ -113,9 +113,11 @@ INLINE void columns_any(int op, int in, int out, int x_kind, int y_kind, const C
   float f[8], v[8];
   Raw a[each];
 #pragma unroll
-  for (int k = 0; k < each; k++)
-    if (k * COLUMNS_APART < left)
-      load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x + k * COLUMNS_APART * p.x_stride * in, c, p.spread.length, per, in, &a[k]);
+  for (int k = 0; k < each; k++) {
+    if (k * COLUMNS_APART >= left) continue;
+    chunk_ends(p.spread, y + k * COLUMNS_APART * p.y_stride * out, c, per);
+    load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x + k * COLUMNS_APART * p.x_stride * in, c, p.spread.length, per, in, &a[k]);
+  }
 #pragma unroll
   for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
   if (p.vector && (in == 4 || p.vector_kind == KIND_FP32)) take_columns(p, column, per, KIND_FP32, v);
@@ -169,7 +171,10 @@ INLINE void columns_single(int op, const ColumnsParams &p) {
   int64_t at = row * p.x_stride + column;
   if (there) single_hint(p.x, at, column, p.x_kind == KIND_FP32 ? 4 : 2);
   begin_kernel();
-  if (there) columns_one(op, p, at, row * p.y_stride + column, column);
+  if (!there) return;
+  const int size = p.y_kind == KIND_FP32 ? 4 : 2;
+  unit_ends((const char *)p.y + row * p.y_stride * size, p.spread.ends, (uint64_t)column, (uint64_t)p.spread.length);
+  columns_one(op, p, at, row * p.y_stride + column, column);
 }
 
 // Element e of a dense tensor with odd rows.
@@ -251,8 +256,11 @@ INLINE void columns_lean(int op, int in, int out, int x_kind, int y_kind, int od
     return;
   }
 #pragma unroll
-  for (int k = 0; k < each; k++)
-    if (first + k * blockDim.x < p.chunks) load_aligned((const char *)p.x + at[k], per * in / 4, 0, a[k]);
+  for (int k = 0; k < each; k++) {
+    if (first + k * blockDim.x >= p.chunks) continue;
+    if (!dense) unit_ends((const char *)p.y + row[k] * p.y_stride, p.ends, column[k], p.divider.by);
+    load_aligned((const char *)p.x + at[k], per * in / 4, 0, a[k]);
+  }
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (first + k * blockDim.x >= p.chunks) continue;

@@ -29,6 +29,7 @@ typedef struct ColumnsLean {
   Divider32 period;           // large odd rows: by the chunks after which a row starts with a chunk again
   uint32_t whole;             // odd rows: chunks that are whole
   int32_t x_kind, y_kind, vector_kind;
+  int32_t ends; // of rows of whole chunks, as Spread's
   float scale;
 } ColumnsLean;
 

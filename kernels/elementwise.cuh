@@ -7,6 +7,7 @@
 
 #include "common.cuh"
 #include "elementwise.h"
+#include "ends.cuh"
 
 INLINE uint64_t divide(uint64_t i, Divider d) { return __umul64hi(i << 1, d.magic) >> d.shift; }
 
@@ -64,6 +65,13 @@ INLINE bool take_chunk_of(uint32_t within, uint32_t threads, const Spread &s, in
 // This thread's, where each has one.
 INLINE bool take_chunk(const Spread &s, int flat, const void *y, int64_t y_stride, int per, int out, Chunk *c) {
   return take_chunk_of(threadIdx.x, blockDim.x, s, flat, y, y_stride, per, out, c);
+}
+
+// Prefetches the ends of the output's row at `row` that the chunk, of `per` elements, has.
+INLINE void chunk_ends(const Spread &s, const char *row, Chunk c, int per) {
+  if (!s.ends) return;
+  if (c.first <= 0) end_prefetch(row, false);
+  if (c.first + per >= s.length) end_prefetch(row + s.ends, true);
 }
 
 // Column of the chunk's first element (of element 0, where the row starts within it).

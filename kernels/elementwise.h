@@ -26,6 +26,7 @@ typedef struct Spread {
   Divider32
       small; // the divider where there are so few chunks (flat: elements) that 32 bits do; otherwise by 0
   Divider32 parts; // long rows start with a block each, and this is by the blocks of a row; otherwise by 0
+  int32_t ends;    // bytes of the output's rows where their ends are prefetched (ends.cuh); 0: they are not
 } Spread;
 
 #endif

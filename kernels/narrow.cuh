@@ -6,6 +6,7 @@
 #ifndef SOL_KERNELS_NARROW_CUH
 #define SOL_KERNELS_NARROW_CUH
 
+#include "ends.cuh"
 #include "fp8.cuh"
 #include "funnel.cuh"
 #include "narrow.h"
@@ -64,6 +65,9 @@ INLINE NarrowSpan narrow_span(NarrowTile t) {
   s.body = (t.rows * t.bytes - s.head) & ~15;
   return s;
 }
+
+// Prefetches the ends of a block's rows of an output.
+INLINE void narrow_ends(const NarrowTile &t) { ends_prefetch(t.at, t.stride, t.bytes, t.rows, threadIdx.x, blockDim.x); }
 
 enum { NARROW_COPIERS = 8 }; // lanes that copy a row
 

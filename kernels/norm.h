@@ -48,6 +48,7 @@ typedef struct NormParams {
   int64_t vocab;
   int32_t *bad; // set to 1 where an id is out of range; NULL: not reported
   int32_t wide_ids;
+  int32_t ends, second_ends; // bytes of a row of y and of second where their ends are prefetched; 0: they are not
   int32_t split;        // block, early: a row has as many blocks as a thread has chunks
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes

@@ -234,6 +234,7 @@ INLINE void norm_any(NormKernel c, const NormParams *p) {
   any_ready(p, &shared[0]);
   begin_kernel();
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
+  if (s.hi) norm_ends(c, p, r, s.thread, p->threads);
   any_shift(c, p, &s, r);
   Vec v[8];
   any_take(c, s, r, v);

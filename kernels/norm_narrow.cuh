@@ -522,6 +522,8 @@ INLINE void narrow_few(NormKernel c, const NormParams *p, const NormTiles *t) {
 
 // Starts to bring the block's rows into shared memory; and what was made of them back.
 INLINE void narrow_begin(NormKernel c, const NormParams *p, const NormTiles *t) {
+  if (p->ends) narrow_ends(t->y);
+  if ((c.op == NORM_ADD || c.op == NORM_EMBED) && p->second_ends) narrow_ends(t->second);
   if (c.op == NORM_EMBED) narrow_look_up(c, p, t->x);
   else narrow_fetch_rows(p, t->x, p->x, norm_bytes(c));
   if (c.op == NORM_ADD) narrow_fetch_rows(p, t->residual, p->residual, norm_bytes(c));

@@ -6,6 +6,7 @@
 #define SOL_KERNELS_NORM_ROW_CUH
 
 #include "elementwise.cuh"
+#include "ends.cuh"
 #include "norm.h"
 #include "row.cuh"
 
@@ -244,7 +245,13 @@ INLINE float group_sum(NormKernel c, float v, float *part) {
   return c.lanes ? lanes_sum(v, c.lanes) : block_sum(v, part);
 }
 
-// ---- Prefetching rows further on
+// ---- Prefetches
+
+// The ends of what is written of a row, by `all` threads, of which this is number t.
+INLINE void norm_ends(NormKernel c, const NormParams *p, const NormRow &r, int t, int all) {
+  if (p->ends) ends_prefetch(r.y, 0, p->ends, 1, t, all);
+  if ((c.op == NORM_ADD || c.op == NORM_EMBED) && p->second_ends) ends_prefetch(r.second, 0, p->second_ends, 1, t, all);
+}
 
 INLINE void prefetch_far(const void *at, int bytes) { // both multiples of 16
 #if __CUDA_ARCH__ >= 900

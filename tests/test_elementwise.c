@@ -3,6 +3,7 @@
 #include "check.h"
 #include "measure/trial.h"
 #include "ops/elementwise.h"
+#include "ops/ends.h"
 
 // As the kernels divide.
 static uint64_t divide(uint64_t i, Divider d) {
@@ -45,6 +46,20 @@ TEST(exp_is_close) {
   CHECK(elementwise_exp(INFINITY) == INFINITY && elementwise_exp(100) == INFINITY);
   CHECK(elementwise_exp(-INFINITY) == 0 && elementwise_exp(-200) == 0);
   CHECK(isnan(elementwise_exp(NAN)));
+}
+
+// Rows that lie apart, begin or end within a sector, and are not those of the input.
+TEST(ends_of_rows_that_lie_apart) {
+  char *y = (char *)256, *x = (char *)4096;
+  CHECK_INT(ends_bytes(y, x, 70, 64), 64); // rows begin within a sector,
+  CHECK_INT(ends_bytes(y, x, 96, 50), 50); // or end
+  CHECK_INT(ends_bytes(y + 16, x, 128, 96), 96);
+  CHECK_INT(ends_bytes(y + 16, x, 96, 96), 0); // dense
+  CHECK_INT(ends_bytes(y, x, 50, 50), 0);
+  CHECK_INT(ends_bytes(y, x, 128, 96), 0); // whole sectors
+  CHECK_INT(ends_bytes(y, y, 70, 64), 0);  // in place
+  CHECK_INT(ends_bytes(NULL, x, 70, 64), 0);
+  CHECK_INT(ends_bytes(y, x, INT64_MAX, (int64_t)INT32_MAX + 1), 0);
 }
 
 // Context on cpu or emu; NULL where this build has no kernels.

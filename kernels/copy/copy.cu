@@ -14,6 +14,7 @@
       prefetch_l2((const type *)p.x + (int64_t)row * p.x_stride + (int64_t)column);                          \
     begin_kernel();                                                                                          \
     if (i >= p.spread.chunks) return;                                                                        \
+    unit_ends((const type *)p.y + (int64_t)row * p.y_stride, p.spread.ends, column, p.spread.divider.by);    \
     ((type *)p.y)[(int64_t)row * p.y_stride + (int64_t)column] =                                             \
         ((const type *)p.x)[(int64_t)row * p.x_stride + (int64_t)column];                                    \
   }
@@ -48,6 +49,7 @@ INLINE void copy_chunk(const CopyParams &p, Chunk c, int size) {
   int64_t length = p.spread.length / size;
   Raw a;
   Extent e = extent_of(p.x, p.x_stride, p.spread, 1);
+  chunk_ends(p.spread, y, c, 16);
   c.first /= size;
   load_chunk(e, x, c, length, 16 / size, size, &a);
   cut_chunk(&a, 16 / size, size);
@@ -74,6 +76,7 @@ INLINE void convert_any(int in, int out, CopyParams p) {
   char *y = (char *)p.y + (int64_t)c.row * p.y_stride * out;
   Raw a;
   float f[8];
+  chunk_ends(p.spread, y, c, per);
   load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x, c, p.spread.length, per, in, &a);
   cut_chunk(&a, per, in);
   to_floats(a.w, per, kind_of(in, p.x_kind), f);

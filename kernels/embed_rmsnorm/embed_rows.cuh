@@ -118,6 +118,15 @@ INLINE void embed_rows_of(const EmbedParams *p, WordKind c, const float *weights
   }
 }
 
+// Prefetches the ends of what is written of a warp's rows.
+INLINE void embed_ends(const EmbedParams *p) {
+  uint64_t begin = thread_index() / 32 * p->warp_rows;
+  if (begin >= p->m || !(p->ends | p->second_ends)) return;
+  int lane = threadIdx.x % 32, rows = (int)min((uint64_t)p->warp_rows, p->m - begin);
+  if (p->ends) ends_prefetch((const char *)p->y + (int64_t)begin * p->y_stride, p->y_stride, p->ends, rows, lane, 32);
+  if (p->second_ends) ends_prefetch((const char *)p->second + (int64_t)begin * p->second_stride, p->second_stride, p->second_ends, rows, lane, 32);
+}
+
 // few: up to 8 words of a lane; the others have a kernel of their own, whose threads have more registers.
 INLINE void embed_rows(const EmbedParams *p, int kind, bool few) {
   const int size = kind == KIND_FP32 ? 4 : 2;
@@ -125,6 +134,7 @@ INLINE void embed_rows(const EmbedParams *p, int kind, bool few) {
   float *weights = (float *)narrow_memory;
   embed_hint(p, size);
   begin_kernel();
+  embed_ends(p);
   int lane = threadIdx.x % 32;
   const char *from = lane < p->warp_rows ? embed_from(p, thread_index() / 32 * p->warp_rows + lane) : NULL;
   embed_weights(p, weights, 4 / size);

@@ -18,6 +18,7 @@ typedef struct EmbedParams {
   int32_t *bad; // NULL: no flag
   int32_t n, wide_ids, weight_kind;
   float eps, offset, over_n;
+  int32_t ends, second_ends; // bytes of a row of y and of second where their ends are prefetched; 0: they are not
   int32_t words, warp_rows; // the number in embed_rows.def, and the rows of a warp, 32 at most
 } EmbedParams;
 

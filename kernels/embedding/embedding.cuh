@@ -3,6 +3,7 @@
 #define SOL_KERNELS_EMBEDDING_CUH
 
 #include "embedding.h"
+#include "ends.cuh"
 #include "funnel.cuh"
 
 typedef struct EmbeddingPlace {
@@ -53,8 +54,9 @@ INLINE int embedding_place(const EmbeddingParams *p, EmbeddingPlace *at, int uni
   if (row >= (uint64_t)p->m) return 0;
   if (p->order) row = (uint64_t)id_at(p->order, row, p->wide_ids);
   if (row >= (uint64_t)p->m) return 0; // no permutation: still nothing is written outside y
-  int64_t id = id_at(p->ids, row, p->wide_ids);
   at->y = (char *)p->y + (int64_t)row * p->y_stride;
+  if (p->ends) ends_prefetch(at->y, 0, p->ends, 1, (int)at->thread, (int)p->per_row);
+  int64_t id = id_at(p->ids, row, p->wide_ids);
   at->x = (const char *)p->x + id * p->x_stride;
   if ((uint64_t)id >= (uint64_t)p->rows) {
     at->x = NULL;
@@ -243,6 +245,9 @@ INLINE void embedding_flat(const EmbeddingParams *p, int unit, int each) {
     for (int k = 0; k < each; k++)
       if (row[k] < (uint64_t)p->m) row[k] = (uint64_t)id[k]; // no permutation: still nothing is written outside y
   }
+#pragma unroll
+  for (int k = 0; k < each; k++)
+    if (row[k] < (uint64_t)p->m) unit_ends((const char *)p->y + (int64_t)row[k] * p->y_stride, p->ends, at[k], p->per_row);
   flat_ids(p, p->ids, each, row, id); // all at once, before any of them is compared
 #pragma unroll
   for (int k = 0; k < each; k++) {

@@ -37,6 +37,7 @@ typedef struct EmbeddingParams {
   int32_t words, warp_rows;   // ROWS: the number in embedding_rows.def, and the rows of a warp, 32 at most
   int32_t turns;              // FLOW: of a block's threads
   uint32_t over;              // FLOW: 2^32 / per_row, rounded up
+  int32_t ends;               // bytes of y's rows where their ends are prefetched; 0: they are not
   int32_t staged, pitch;      // STAGED: rows of a block in shared memory, and the bytes from one to the next
 } EmbeddingParams;
 

@@ -17,6 +17,7 @@ INLINE void embedding_rows_of(const EmbeddingParams *p, WordKind c, int lanes, i
   uint64_t begin = thread_index() / 32 * p->warp_rows;
   if (begin >= (uint64_t)p->m) return;
   int rows = (int)min((uint64_t)p->warp_rows, (uint64_t)p->m - begin);
+  if (p->ends) ends_prefetch((const char *)p->y + (int64_t)begin * p->y_stride, p->y_stride, p->ends, rows, threadIdx.x % 32, 32);
   const char *from = threadIdx.x % 32 < rows ? flat_row(p, begin + threadIdx.x % 32, true).x : NULL;
 #pragma unroll 1
   for (int i = 0; i < rows; i += at_once * together) {

@@ -129,6 +129,13 @@ INLINE int64_t lean_place(const MapParams &p, uint64_t i, int per, int64_t strid
   return row * stride + (int64_t)((uint32_t)i - row * p.row32.by) * per;
 }
 
+// Prefetches the ends of y's row that chunk i has.
+INLINE void lean_ends(const MapParams &p, uint64_t i, int out) {
+  if (!p.spread.ends) return;
+  uint32_t row = divide32((uint32_t)i, p.row32);
+  unit_ends((const char *)p.y + row * p.y_stride * out, p.spread.ends, (uint32_t)i - row * p.row32.by, p.row32.by);
+}
+
 // A chunk that starts at its boundary; the last of a dense tensor may be short.
 INLINE void lean_load(const void *x, int64_t at, int64_t left, int per, int in, uint32_t *w) {
   Raw raw;
@@ -154,6 +161,7 @@ INLINE void map_lean(int in, int out, int inputs, const MapParams &p) {
     uint64_t i = first + k * MAP_THREADS;
     if (i >= p.spread.chunks) continue;
     int64_t left = p.flat ? p.spread.length - (int64_t)(i * per) : per;
+    lean_ends(p, i, out);
     lean_load(p.a, lean_place(p, i, per, p.a_stride), left, per, in, a[k]);
     if (inputs > 1) lean_load(p.b, lean_place(p, i, per, p.b_stride), left, per, in, b[k]);
   }
@@ -186,6 +194,7 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
     if (!there[k]) continue;
     const char *x = (const char *)p.a + (int64_t)c[k].row * p.a_stride * in;
     const char *z = (const char *)p.b + (int64_t)c[k].row * p.b_stride * in;
+    chunk_ends(p.spread, (const char *)p.y + (int64_t)c[k].row * p.y_stride * out, c[k], per);
     load_chunk(extent_of(p.a, p.a_stride, p.spread, in), x, c[k], p.spread.length, per, in, &a[k]);
     if (inputs > 1) load_chunk(extent_of(p.b, p.b_stride, p.spread, in), z, c[k], p.spread.length, per, in, &b[k]);
   }
@@ -239,6 +248,7 @@ KERNEL __launch_bounds__(MAP_THREADS, 8) sol_map_single(const __grid_constant__ 
   int64_t row, column;
   begin_kernel();
   if (!single_place(p.spread, &row, &column)) return;
+  unit_ends((const char *)p.y + row * p.y_stride * p.y_size, p.spread.ends, (uint64_t)column, (uint64_t)p.spread.length);
   MapScales s = map_scales(p);
   float f = map_load_one(p.a, row * p.a_stride + column, p.a_size, p.a_kind), g = 0;
   if (p.b) g = map_load_one(p.b, row * p.b_stride + column, p.a_size, p.a_kind);

@@ -21,6 +21,7 @@ INLINE void lean_chunk(int in, int out, int x_kind, int y_kind, SiluLean p, uint
   uint32_t a[4], b[4];
   float f[8], g[8];
   uint32_t row = p.divider.by ? divide32(i, p.divider) : 0, c = i - row * p.divider.by;
+  unit_ends((const char *)p.y + row * p.y_stride, p.ends, c, p.divider.by);
   load_aligned((const char *)p.gate + row * p.gate_stride + (uint64_t)c * (per * in), per * in / 4, 0, a);
   load_aligned((const char *)p.up + row * p.up_stride + (uint64_t)c * (per * in), per * in / 4, 0, b);
   float scale = out == 1 ? __ldg(p.scales) : 1, inverse = out == 1 ? __frcp_rn(scale) : 1;
@@ -62,6 +63,7 @@ INLINE void silu_any(int in, int out, SiluParams p) {
   float scale = out == 1 ? __ldg(p.scales) : 1, inverse = out == 1 ? __frcp_rn(scale) : 1;
   float f[8], g[8];
   Raw a, b;
+  chunk_ends(p.spread, y, c, per);
   load_chunk(extent_of(p.gate, p.gate_stride, p.spread, in), gate, c, p.spread.length, per, in, &a);
   load_chunk(extent_of(p.up, p.up_stride, p.spread, in), up, c, p.spread.length, per, in, &b);
   cut_chunk(&a, per, in);
@@ -83,6 +85,8 @@ KERNEL __launch_bounds__(256, 8) sol_silu_mul_single(const __grid_constant__ Sil
   if (there) single_hint(p.gate, at, column, p.x_kind == KIND_FP32 ? 4 : 2), single_hint(p.up, beside, column, p.x_kind == KIND_FP32 ? 4 : 2);
   begin_kernel();
   if (!there) return;
+  const int size = p.y_kind == KIND_FP32 ? 4 : p.y_kind == KIND_FP8 ? 1 : 2;
+  unit_ends((const char *)p.y + row * p.y_stride * size, p.spread.ends, (uint64_t)column, (uint64_t)p.spread.length);
   uint32_t gate = single_load(p.gate, at, p.x_kind), up = single_load(p.up, beside, p.x_kind);
   float scale = p.y_kind == KIND_FP8 ? __ldg(p.scales) : 1, f = silu_mul(single_float(gate, p.x_kind), single_float(up, p.x_kind));
   if (p.y_kind == KIND_FP8) f = over_scale(f, scale, __frcp_rn(scale));
@@ -347,6 +351,7 @@ INLINE void silu_chunks(int in, int count, int kind, const SiluParams *p) {
   Raw raw[3];
   float f[3][8], most = 0;
   begin_kernel();
+  row_ends(a, p->rows, p->y, p->y_stride, p->spread.ends);
   chunks_load(r, count, in, v);
   silu_load(p, r, up, n, count, in, raw);
 #pragma unroll

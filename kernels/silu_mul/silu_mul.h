@@ -30,6 +30,7 @@ typedef struct SiluLean {
   uint32_t chunks;
   Divider32 divider; // by the chunks of a row; by 0: dense
   int32_t x_kind, y_kind;
+  int32_t ends; // as Spread's
 } SiluLean;
 
 #endif

@@ -27,6 +27,7 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   int64_t target = late ? target_of_row(p, place) : 0;
   Label label;
   Vec v[ROW_MAX_CHUNKS];
+  target_ends(p, place);
   // Two accumulators of each, in turn: dependent chains of half the length.
   float f[ROW_MAX_CHUNKS][8], edge[4], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
 #pragma unroll
@@ -187,6 +188,7 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
   NarrowTile y = narrow_tile(&p->narrow, NARROW_Y, p->y, p->y_stride, out, rows);
   let_successor_start();
   wait_for_predecessor();
+  if (p->ends) narrow_ends(y);
   narrow_fetch(x, in);
 #define SOFTMAX_TURNS(copy) softmax_turns(p, x, y, rows, kind, copy)
   if (p->n <= 2) SOFTMAX_TURNS((NarrowCopy{0, 2})); // rows of a few elements: no instructions for those that they do not have
@@ -219,6 +221,7 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   int64_t target = LABELS && n ? target_at(p, a.row) : 0;
   Vec v[rounds];
   float f[rounds][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
+  row_ends(a, p->m, p->y, p->y_stride, p->ends);
   chunks_load(r, rounds, size, v);
   const RowShape block = {1, 1, SOFTMAX_ROUNDS_THREADS >> p->lane_bits, 1, size, size, 1};
   look_ahead(p, block);

@@ -33,6 +33,7 @@ typedef struct SoftmaxParams {
   PartShape parts;
   uint32_t lag; // relay: rows between those that are summed and those that are written
   int32_t lane_bits; // rounds, beside: 2^lane_bits lanes share a row
+  int32_t ends;      // bytes of y's rows where their ends are prefetched; 0: they are not
   BesideShape beside;
 } SoftmaxParams;
 

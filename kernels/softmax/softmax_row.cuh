@@ -3,6 +3,7 @@
 #define SOL_KERNELS_SOFTMAX_ROW_CUH
 
 #include "softmax/softmax.h"
+#include "ends.cuh"
 #include "packed.cuh"
 #include "row.cuh"
 #include "span.cuh"
@@ -59,6 +60,10 @@ INLINE void store_chunk(Target t, int64_t column, int in, const float *f) {
 
 INLINE Span row_span(const SoftmaxParams *p, RowPlace place, int in) {
   return span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, in);
+}
+
+INLINE void target_ends(const SoftmaxParams *p, RowPlace place) {
+  if (p->ends && place.row < p->m) ends_prefetch((const char *)p->y + (int64_t)place.row * p->y_stride, 0, p->ends, 1, place.thread, place.all);
 }
 
 // Prefetches into L2 the rows, or this block's part of one, about 5 MB further on, and their labels: a little faster.

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernels/columns.h"
+#include "ops/ends.h"
 
 enum {
 #define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) KERNEL_##name,
@@ -140,6 +141,7 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
                    .x_kind = ops_kind(a->dtype),
                    .y_kind = ops_kind(out_of(a)),
                    .vector_kind = ops_kind(weight_of(a)),
+                   .ends = ends_bytes(a->y, a->x, ops_stride(a->y_stride, a->n) * out, a->n * out),
                    .scale = a->scale};
   bool two = kernel == KERNEL_fp32_two;
   uint64_t threads = odd ? p.whole + (uint64_t)(all % per) : p.chunks;
@@ -186,7 +188,9 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
                  .params = &p,
                  .bytes = sizeof p};
   if (small || elementwise_single(a->n, wide_out ? 4 : 2, flat)) {
+    int out = wide_out ? 4 : 2;
     p.spread = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
+    p.spread.ends = ends_bytes(a->y, a->x, ys * out, a->n * out);
     l.kernel = KERNEL_SINGLE;
   }
   ops_grid(l.grid, p.spread.chunks, l.block);

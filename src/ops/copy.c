@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/ends.h"
 
 enum {
 #define COPY(name, bytes) KERNEL_##bytes,
@@ -82,7 +83,9 @@ static int plan_bytes(const SolContext *ctx, const SolCopy *a, CopyParams *p, in
     return KERNEL_ANY;
   }
   uint64_t per_row = (uint64_t)(row / unit);
-  p->spread = (Spread){.chunks = per_row * (uint64_t)m, .divider = elementwise_divider(per_row)};
+  p->spread = (Spread){.chunks = per_row * (uint64_t)m,
+                       .divider = elementwise_divider(per_row),
+                       .ends = m > 1 ? ends_bytes(a->y, a->x, ys * size, row) : 0};
   p->x_stride = xs * size / unit;
   p->y_stride = ys * size / unit;
   return unit == 16  ? KERNEL_16

@@ -1,5 +1,7 @@
 #include "ops/elementwise.h"
 
+#include "ops/ends.h"
+
 Divider elementwise_divider(uint64_t by) {
   // magic = ceil(2^(63 + l) / by), l = ceil(log2(by)): below 2^64, and exact for every index below 2^63,
   // since its error, less than `by` <= 2^l in 2^(63 + l), times the index stays below one part.
@@ -35,8 +37,13 @@ Spread elementwise_spread(const void *y, int64_t m, int64_t n, int64_t y_stride,
   int64_t shift = ((int64_t)(uintptr_t)y & mask) / out;
   if (flat) {
     int64_t all = m * n;
-    return (Spread){(uint64_t)((all + shift + per - 1) / per), all, elementwise_divider((uint64_t)n), 0,
-                    small_divider((uint64_t)n, (uint64_t)all), {0}};
+    return (Spread){(uint64_t)((all + shift + per - 1) / per),
+                    all,
+                    elementwise_divider((uint64_t)n),
+                    0,
+                    small_divider((uint64_t)n, (uint64_t)all),
+                    {0},
+                    0};
   }
   bool aligned = !shift && !(stride * out & mask);
   uint64_t per_row = (uint64_t)((n + (aligned ? 0 : per - 1) + per - 1) / per);
@@ -49,5 +56,6 @@ Spread elementwise_spread(const void *y, int64_t m, int64_t n, int64_t y_stride,
                   elementwise_divider(per_row),
                   m - 1,
                   small_divider(per_row, chunks),
-                  by_blocks ? elementwise_divider32((uint32_t)parts) : (Divider32){0}};
+                  by_blocks ? elementwise_divider32((uint32_t)parts) : (Divider32){0},
+                  ends_bytes(y, NULL, stride * out, n * out)};
 }

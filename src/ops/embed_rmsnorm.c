@@ -1,6 +1,7 @@
 // y[i] = rmsnorm(table[ids[i]]) * (weight + weight_offset)
 #include "kernels/embed_rmsnorm/embed_rows.h"
 #include "ops/embedding.h"
+#include "ops/ends.h"
 #include "ops/norm.h"
 
 #include <math.h>
@@ -185,6 +186,8 @@ static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
                    .eps = a->eps,
                    .offset = a->weight_offset,
                    .over_n = (float)(1.0 / (double)a->n)};
+  p.ends = ends_bytes(p.y, NULL, p.y_stride, a->n * size);
+  p.second_ends = ends_bytes(p.second, NULL, p.second_stride, a->n * size);
   p.table_end = (const char *)a->table + (a->vocab - 1) * p.table_stride + a->n * size;
   return p;
 }

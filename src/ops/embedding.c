@@ -4,6 +4,7 @@
 #include "kernels/embedding/embedding.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/ends.h"
 
 const char *const embedding_kernels[EMBEDDING_KERNELS] = {
 #define EMBEDDING(name, ...) #name,
@@ -329,6 +330,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
                        .stream = is_streamed(r),
                        .hint = table_bytes(r) >= 16 * (double)r->m,
                        .y_kind = ops_kind(r->out_dtype)};
+  p.ends = ends_bytes(r->y, NULL, p.y_stride, r->n * out);
   if (r->x_stride == r->n) p.x_end = (const char *)r->x + r->rows * r->n * size;
   OpsLaunch l = {
       .kernel = pick(ctx, r, &p), .block = EMBEDDING_THREADS, .early = true, .params = &p, .bytes = sizeof p};
@@ -345,6 +347,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
     l.shared = (uint32_t)(p.staged * (p.pitch + 8) + 32);
   }
   l.grid[2] = (uint32_t)ops_ceil_div(p.n, p.strip);
+  if (l.grid[2] > 1) p.ends = 0; // a row is several blocks'
   if (p.warp_rows) ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.warp_rows) * 32, l.block);
   if (p.tiny) {
     enum { ROWS = 2 * EMBEDDING_THREADS };

@@ -1,3 +1,4 @@
+#include "ops/ends.h"
 #include "ops/narrow.h"
 #include "ops/norm_parts.h"
 
@@ -268,7 +269,10 @@ int32_t norm_rows_ahead(const NormParams *p, int64_t row_bytes, int kernel) {
 NormPlan norm_plan(const SolContext *ctx, NormCall *call, bool clusters) {
   NormParams *p = &call->p;
   int kind = ops_kind(call->dtype), in = ops_size(call->dtype);
+  int out = p->y_kind == KIND_FP8 ? 1 : p->y_kind == KIND_FP32 ? 4 : 2;
   p->over_n = (float)(1.0 / (double)p->n);
+  p->ends = p->y == p->residual ? 0 : ends_bytes(p->y, p->x, p->y_stride, p->n * out);
+  p->second_ends = p->second == p->residual ? 0 : ends_bytes(p->second, p->x, p->second_stride, p->n * in);
   return (NormPlan){.ctx = ctx,
                     .call = call,
                     .p = p,
@@ -277,9 +281,7 @@ NormPlan norm_plan(const SolContext *ctx, NormCall *call, bool clusters) {
                             : kind == KIND_FP16 ? 1
                                                 : 2,
                     .in = in,
-                    .out = p->y_kind == KIND_FP8    ? 1
-                           : p->y_kind == KIND_FP32 ? 4
-                                                    : 2,
+                    .out = out,
                     .per = 16 / in,
                     .clusters = clusters,
                     .l = {.early = clusters, .params = p, .bytes = sizeof *p}};

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "kernels/common.h"
+#include "ops/ends.h"
 
 enum {
 #define MAP_LEAN(in, out, inputs, blocks) KERNEL_##in##_##out##_##inputs,
@@ -174,6 +175,7 @@ static bool is_lean(const Map *m, const MapParams *p, int per) {
 static void plan_single(const Map *m, MapParams *p, OpsLaunch *l) {
   p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
   p->spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
+  p->spread.ends = ends_bytes(m->y, m->a, p->y_stride * p->y_size, m->n * p->y_size);
   l->kernel = KERNEL_SINGLE;
   ops_grid(l->grid, p->spread.chunks, l->block);
 }

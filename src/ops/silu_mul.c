@@ -6,6 +6,7 @@
 #include "ops/chunks.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/ends.h"
 #include "ops/narrow.h"
 #include "ops/parts.h"
 
@@ -201,7 +202,10 @@ static SolStatus launch_lean(SolContext *ctx, const SolSiluMul *a, Shape s, int 
                 .chunks = (uint32_t)(a->m * a->n / s.per),
                 .x_kind = ops_kind(a->dtype),
                 .y_kind = ops_kind(out_of(a))};
-  if (!s.flat) p.divider = elementwise_divider32((uint32_t)(a->n / s.per));
+  if (!s.flat) {
+    p.divider = elementwise_divider32((uint32_t)(a->n / s.per));
+    p.ends = ends_bytes(a->y, NULL, p.y_stride, a->n * s.out);
+  }
   OpsLaunch l = {.kernel = kernel, .block = 256, .early = true, .params = &p, .bytes = sizeof p};
   ops_grid(l.grid, p.chunks, l.block);
   return ops_launch(ctx, &ops_silu_mul, &l, stream);
@@ -254,7 +258,7 @@ static bool plan_chunks(const SolSiluMul *a, Shape s, SiluParams *p, OpsLaunch *
     l->kernel = k->kernel;
     p->lane_bits = chunks_launch(threads, a->m, l);
   }
-  p->spread = (Spread){.length = a->n, .last = a->m - 1};
+  p->spread = (Spread){.length = a->n, .last = a->m - 1, .ends = ends_bytes(a->y, NULL, s.y_stride, a->n)};
   return least != INT64_MAX;
 }
 
@@ -351,6 +355,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     bool single = elementwise_single(a->n, s.out, s.flat) || elementwise_small(ctx, a->m, a->n);
     p.spread = single ? elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n)
                       : elementwise_spread(a->y, a->m, a->n, s.y_stride, s.per, s.out, s.flat, 256);
+    if (single) p.spread.ends = ends_bytes(a->y, NULL, s.y_stride * s.out, a->n * s.out);
     l.kernel = single ? KERNEL_SINGLE : lean + 1;
     ops_grid(l.grid, p.spread.chunks, l.block);
   }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/chunks.h"
 #include "ops/cpu.h"
+#include "ops/ends.h"
 #include "ops/narrow.h"
 #include "ops/parts.h"
 
@@ -332,6 +333,7 @@ SolStatus softmax_launch(SolContext *ctx, const OpsDef *def, const SolSoftmax *a
   p.y_stride = ys * out, p.x_stride = xs * in;
   p.x_kind = ops_kind(a->dtype), p.y_kind = ops_kind(out_of(a));
   p.wide = alike;
+  p.ends = ends_bytes(a->y, a->x, p.y_stride, a->n * out);
   OpsLaunch l = {.cluster = 1, .early = true, .params = &p, .bytes = sizeof p};
   plan(ctx, def, &p, in, out, alike, &l);
   return ops_launch(ctx, def, &l, stream);
