@@ -69,11 +69,14 @@ static void try_errors(SolBackend backend) {
   }
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 288, 128}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 48, 576}, .dtype = SOL_BF16}, 2e-3);
-  // On a GPU of one SM a block has several parts one after another, of teams of one warp and of two.
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 33, 288, 576}, .dtype = SOL_BF16}, 2e-3);
+  // On a GPU of one SM a block has several parts one after another, of teams of one warp and of two, and of two tiles of MLA's heads.
   int sms = ctx->sms;
   ctx->sms = 1;
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {11, 8, 70, 64}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {40, 11, 70, 128}, .dtype = SOL_BF16, .option = 2},
+            2e-3);
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {3, 70, 150, 576}, .dtype = SOL_BF16, .option = 3},
             2e-3);
   ctx->sms = sms;
   sol_context_destroy(ctx);
