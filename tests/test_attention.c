@@ -70,6 +70,8 @@ static void try_errors(SolBackend backend) {
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 288, 128}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 48, 576}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 33, 288, 576}, .dtype = SOL_BF16}, 2e-3);
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 20, 2300, 576}, .dtype = SOL_BF16},
+            2e-3); // parts
   // On a GPU of one SM a block has several parts one after another, of teams of one warp and of two, and of two tiles of MLA's heads.
   int sms = ctx->sms;
   ctx->sms = 1;
