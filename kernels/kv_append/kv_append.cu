@@ -3,6 +3,7 @@
 #include "kv_append.h"
 
 #include "elementwise.cuh"
+#include "fp8.cuh"
 
 typedef struct Part {
   uint64_t token, item;
@@ -64,11 +65,12 @@ KERNEL __launch_bounds__(256) sol_kv_append_8(KvParams p) {
   }
 }
 
-INLINE void store_fp8(void *cache, int64_t place, int per, int in, int kind, float scale, const uint32_t *w) {
-  float f[8], inverse = __frcp_rn(scale);
+INLINE void kv_divide(KvScale s, int count, float *f) { fp8_divide((Fp8Scale){s.up, s.over}, count, f); }
+
+INLINE void store_fp8(void *cache, int64_t place, int per, int in, int kind, KvScale scale, const uint32_t *w) {
+  float f[8];
   to_floats(w, per, kind_of(in, kind), f);
-#pragma unroll
-  for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
+  kv_divide(scale, per, f);
   store_chunk(cache, place * per, per, 1, KIND_FP8, f);
 }
 
@@ -134,10 +136,9 @@ INLINE void kv_any(int in, bool fp8, const KvParams &p) {
     uint32_t w[4];
     cut_chunk(&raw[side], per, in);
     if (fp8) {
-      float f[8], scale = side ? p.v_scale : p.k_scale, inverse = __frcp_rn(scale);
+      float f[8];
       to_floats(raw[side].w, per, kind_of(in, p.kind), f);
-#pragma unroll
-      for (int j = 0; j < per; j++) f[j] = over_scale(f[j], scale, inverse);
+      kv_divide(side ? p.v_scale : p.k_scale, per, f);
       from_floats(f, per, KIND_FP8, w);
     } else {
 #pragma unroll
@@ -154,3 +155,123 @@ KV_ANY(any_2, 2, false)
 KV_ANY(any_4, 4, false)
 KV_ANY(any_fp8_2, 2, true)
 KV_ANY(any_fp8_4, 4, true)
+
+// Short rows: neighbouring threads have neighbouring units of the cache, each as wide as the alignment of all its rows allows and of one row. So
+// a warp writes a sector once that a row has a part of, and no load waits for a slot.
+typedef struct KvUnit {
+  int in, out, bytes; // of an element of k and v, of the cache, of a unit
+  bool whole;         // a unit's elements are one access to k or v
+} KvUnit;
+
+// The elements of a unit, as they are stored.
+INLINE void unit_load(KvUnit u, const char *at, uint32_t *w) {
+  const int count = u.bytes / u.out, bytes = count * u.in;
+  if (u.whole && bytes >= 4) {
+    load_aligned(at, bytes / 4, 0, w);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < count; i += u.whole ? count : 1) {
+    if (u.in == 4) w[i] = ((const uint32_t *)at)[i];
+    else w[i] = u.in == 2 || u.whole && bytes == 2 ? ((const uint16_t *)at)[i] : ((const uint8_t *)at)[i];
+  }
+}
+
+// Elements that were loaded singly, put together.
+INLINE void unit_join(KvUnit u, uint32_t *w) {
+  const int count = u.bytes / u.out, per = 4 / u.in;
+  if (u.whole || per == 1) return;
+#pragma unroll
+  for (int i = 0; i < count; i++) w[i / per] = i % per ? w[i / per] | w[i] << i % per * u.in * 8 : w[i];
+}
+
+INLINE uint32_t unit_fp8(KvUnit u, int kind, KvScale scale, const uint32_t *w) {
+  const int count = u.bytes;
+  float f[4] = {};
+  uint32_t to;
+  to_floats(w, u.in == 2 ? (count + 1) / 2 * 2 : count, kind_of(u.in, kind), f);
+  kv_divide(scale, count, f);
+  from_floats(f, 4, KIND_FP8, &to);
+  return to;
+}
+
+// Predicates in place of a branch, behind which the compiler would put loads.
+INLINE void unit_store_if(KvUnit u, char *at, bool wanted, uint32_t w) {
+  const uint64_t to = __cvta_generic_to_global(at);
+  if (u.bytes == 4) asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %2, 0;\n @p st.global.u32 [%0], %1;\n}" ::"l"(to), "r"(w), "r"((int)wanted) : "memory");
+  if (u.bytes == 2) asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %2, 0;\n @p st.global.u16 [%0], %1;\n}" ::"l"(to), "h"((uint16_t)w), "r"((int)wanted) : "memory");
+  if (u.bytes == 1) asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %2, 0;\n @p st.global.u8 [%0], %1;\n}" ::"l"(to), "r"(w), "r"((int)wanted) : "memory");
+}
+
+// What a thread has of one token: loads first, so that those of all its units are in flight together.
+typedef struct KvMoved {
+  uint32_t k[4], v[4];
+  uint32_t unit;
+  uint32_t slot; // 2^31 or more: nowhere
+} KvMoved;
+
+// The slot of a token; those below 0 or beyond 2^31 are as good as the last one before 2^32.
+INLINE uint32_t unit_slot(const char *id, int bytes) {
+  uint32_t low = *(const uint32_t *)id, high = 0;
+  if (bytes == 8) high = ((const uint32_t *)id)[1];
+  return high ? ~0u : low;
+}
+
+// Where a block's first token is.
+typedef struct KvFirst {
+  const char *k, *v, *slot;
+  uint32_t left; // tokens after that one, as far as they matter
+} KvFirst;
+
+// i: the unit, counted from those of the block's first token on.
+INLINE void unit_fetch(KvUnit u, const KvShortParams &p, const KvFirst &first, uint32_t i, KvMoved *m) {
+  const uint32_t from = u.bytes / u.out * u.in; // bytes
+  uint32_t down = divide32(i, p.units), token = min(down, first.left); // beyond the last one it is loaded again: no branch
+  m->unit = i - down * p.units.by;
+  unit_load(u, first.k + (uint64_t)token * p.k_step + (uint64_t)m->unit * from, m->k);
+  unit_load(u, first.v + (uint64_t)token * p.v_step + (uint64_t)m->unit * from, m->v);
+  m->slot = unit_slot(first.slot + (uint64_t)token * (uint32_t)p.id_bytes, p.id_bytes);
+  if (down > first.left) m->slot = ~0u;
+}
+
+INLINE void unit_give(KvUnit u, const KvShortParams &p, KvMoved *m) {
+  const bool fp8 = u.in != u.out;
+  const bool wanted = m->slot < p.places;
+  uint64_t at = (uint64_t)m->slot * p.row + (uint64_t)m->unit * (uint32_t)u.bytes;
+  unit_join(u, m->k), unit_join(u, m->v);
+  unit_store_if(u, (char *)p.k_cache + at, wanted, fp8 ? unit_fp8(u, p.kind, p.k_scale, m->k) : m->k[0]);
+  unit_store_if(u, (char *)p.v_cache + at, wanted, fp8 ? unit_fp8(u, p.kind, p.v_scale, m->v) : m->v[0]);
+}
+
+INLINE void kv_units(KvUnit u, const KvShortParams &p) {
+  enum { WARP = 32, BLOCK = 256 * KV_UNITS };
+  uint64_t begin = ((uint64_t)blockIdx.y * gridDim.x + blockIdx.x) * BLOCK, token = divide(begin, p.token);
+  if ((int64_t)token > p.last) return;
+  KvFirst first = {(const char *)p.k + token * p.k_step, (const char *)p.v + token * p.v_step, (const char *)p.slots + token * p.id_bytes,
+                   (uint32_t)min(p.last - (int64_t)token, (int64_t)BLOCK)};
+  uint32_t within = (uint32_t)(begin - token * p.token.by) + threadIdx.x / WARP * (WARP * KV_UNITS) + threadIdx.x % WARP;
+  KvMoved m[KV_UNITS];
+#pragma unroll
+  for (int j = 0; j < KV_UNITS; j++) unit_fetch(u, p, first, within + WARP * j, &m[j]);
+#pragma unroll
+  for (int j = 0; j < KV_UNITS; j++) unit_give(u, p, &m[j]);
+}
+
+INLINE void kv_units_of(int in, int out, int bytes, const KvShortParams &p) {
+  if (bytes == out || p.whole) kv_units((KvUnit){in, out, bytes, true}, p);
+  else kv_units((KvUnit){in, out, bytes, false}, p);
+}
+
+INLINE void kv_short(int in, int out, const KvShortParams &p) {
+  begin_kernel();
+  if (p.unit == 4) kv_units_of(in, out, 4, p);
+  else if (out <= 2 && p.unit == 2) kv_units_of(in, out, 2, p);
+  else if (out == 1) kv_units_of(in, out, 1, p);
+}
+
+#define KV_SHORT(name, in, out) KERNEL __launch_bounds__(256) sol_kv_append_##name(KvShortParams p) { kv_short(in, out, p); }
+KV_SHORT(short_1, 1, 1)
+KV_SHORT(short_2, 2, 2)
+KV_SHORT(short_4, 4, 4)
+KV_SHORT(short_fp8_2, 2, 1)
+KV_SHORT(short_fp8_4, 4, 1)

@@ -1,5 +1,8 @@
 // K and V of new tokens into a paged cache
 #include "kernels/kv_append/kv_append.h"
+
+#include <math.h>
+
 #include "base/error.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
@@ -27,6 +30,12 @@ static bool converts(const SolKvAppend *a) {
 }
 static float scale_of(float scale) {
   return scale == 0 ? 1 : scale;
+}
+
+// f / scale is f * up * over: the reciprocal alone could overflow.
+static KvScale divisor_of(float scale) {
+  float by = scale_of(scale), up = fabsf(by) < 0x1p-60f ? 0x1p80f : 1;
+  return (KvScale){up, 1 / (by * up)};
 }
 
 static bool make(const OpsCase *c, void *args) {
@@ -119,12 +128,57 @@ static int kernel_of(const SolKvAppend *a, int64_t unit) {
   return size == 1 ? KERNEL_any_1 : size == 2 ? KERNEL_any_2 : KERNEL_any_4;
 }
 
+// ---- Short rows ----
+
+// false: they are not for these rows. Of both kinds of kernels the time is estimated as the more of what instructions take and what bytes take,
+// in instructions of a thread for a token: the choice depends on a row alone.
+static bool plan_short(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t vs, KvShortParams *p) {
+  enum { // as `sol audit` counts them, of K and V together
+    UNIT = 56,
+    CHUNK = 320,     // of 16 bytes, wherever they start
+    ENDS = 1000,     // of rows by chunks: L2 gets their sectors piece by piece
+    ELEMENT = 2 * 7, // to convert one
+    BYTE = 6         // an SM issues 4 times 32 a clock, or three quarters of that, and gets 16 bytes
+  };
+  int64_t size = ops_size(a->dtype), out = ops_size(kv_of(a)), per = 16 / size, row = wide * out;
+  int64_t cache = row | ops_align(a->k_cache, 0, 1) | ops_align(a->v_cache, 0, 1) | 4, unit = cache & -cache;
+  int64_t from = ops_align(a->k, ks * size, 2) | ops_align(a->v, vs * size, 2), count = unit / out;
+  int64_t places = a->pages * a->page_size;
+  bool small =
+      row <= INT32_MAX / 2 && ks * size <= INT32_MAX && vs * size <= INT32_MAX && places <= INT32_MAX;
+  if (!small) return false;
+  p->whole = (from & -from) >= count * size;
+  int64_t units = row / unit, bytes = 2 * wide * (size + out) * BYTE;
+  int64_t as_short = units * (UNIT + (converts(a) ? count * ELEMENT : 0));
+  int64_t as_any = ops_ceil_div(wide + per - 1, per) * (CHUNK + (converts(a) ? per * ELEMENT : 0)) + ENDS;
+  p->unit = (int32_t)unit, p->row = (uint32_t)row, p->places = (uint32_t)places;
+  p->k_step = (uint32_t)(ks * size), p->v_step = (uint32_t)(vs * size);
+  p->token = elementwise_divider((uint64_t)units), p->units = elementwise_divider32((uint32_t)units);
+  return as_any > bytes && as_short < as_any;
+}
+
+static SolStatus launch_short(SolContext *ctx, const SolKvAppend *a, KvShortParams *p, SolStream stream) {
+  int64_t size = ops_size(a->dtype);
+  p->k_cache = a->k_cache, p->v_cache = a->v_cache, p->k = a->k, p->v = a->v, p->slots = a->slots;
+  p->last = a->t - 1, p->kind = ops_kind(a->dtype), p->id_bytes = a->id_dtype == SOL_INT64 ? 8 : 4;
+  p->k_scale = divisor_of(a->k_scale), p->v_scale = divisor_of(a->v_scale);
+  int kernel = converts(a) ? (size == 4 ? KERNEL_short_fp8_4 : KERNEL_short_fp8_2)
+               : size == 1 ? KERNEL_short_1
+               : size == 2 ? KERNEL_short_2
+                           : KERNEL_short_4;
+  OpsLaunch l = {.kernel = kernel, .block = 256, .early = true, .params = p, .bytes = sizeof *p};
+  ops_grid(l.grid, (uint64_t)ops_ceil_div((int64_t)p->token.by * a->t, KV_UNITS), l.block);
+  return ops_launch(ctx, &ops_kv_append, &l, stream);
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolKvAppend *a = args;
   if (a->t == 0) return SOL_OK;
   int64_t wide = a->h * a->d, ks = ops_stride(a->k_stride, wide), vs = ops_stride(a->v_stride, wide);
   int64_t unit = unit_of(a, wide, ks, vs),
           per = (unit ? unit : 16) / ops_size(a->dtype); // elements of an item
+  KvShortParams brief;
+  if (!unit && plan_short(a, wide, ks, vs, &brief)) return launch_short(ctx, a, &brief, stream);
   KvParams p = {.k_cache = a->k_cache,
                 .v_cache = a->v_cache,
                 .k = a->k,
@@ -137,8 +191,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                 .last = a->t - 1,
                 .k_stride = unit ? ks / per : ks,
                 .v_stride = unit ? vs / per : vs,
-                .k_scale = scale_of(a->k_scale),
-                .v_scale = scale_of(a->v_scale),
+                .k_scale = divisor_of(a->k_scale),
+                .v_scale = divisor_of(a->v_scale),
                 .kind = ops_kind(a->dtype),
                 .wide_ids = a->id_dtype == SOL_INT64};
   p.items = p.token.by * (uint64_t)a->t;
@@ -169,8 +223,9 @@ static void cost(const void *args, SolOpArgs *op) {
       .dim = {a->t, a->h, a->d}, .dtype = a->dtype, .id_dtype = a->id_dtype, .kv_dtype = a->kv_dtype};
 }
 
-static const int64_t shapes[][4] = {{1, 1, 1},  {3, 1, 2},   {7, 3, 4},   {5, 1, 31},   {9, 2, 12},
-                                    {40, 8, 8}, {17, 4, 64}, {3, 8, 128}, {1, 1, 5125}, {0, 4, 64}};
+static const int64_t shapes[][4] = {{1, 1, 1},    {3, 1, 2},    {7, 3, 4},   {5, 1, 31},   {9, 2, 12},
+                                    {40, 8, 8},   {17, 4, 64},  {3, 8, 128}, {1, 1, 5125}, {0, 4, 64},
+                                    {300, 25, 2}, {90, 1, 114}, {65, 5, 11}};
 static const int64_t bench[][4] = {{1, 8, 128}, {512, 8, 128}, {8192, 8, 128}, {32768, 8, 128}};
 
 const OpsDef ops_kv_append = {
