@@ -178,6 +178,7 @@ INLINE void stencil_walk(int most, bool any, const StencilWalkParams *p) {
   KERNEL __launch_bounds__(STENCIL_THREADS, 2) name(const __grid_constant__ StencilWalkParams p) { stencil_walk(most, any, &p); }
 WALK(sol_stencil_4_5_walk_any, 5, true)
 WALK(sol_stencil_4_8_walk_any, 8, true)
+WALK(sol_stencil_4_5_walk, 5, false)
 WALK(sol_stencil_4_8_walk, 8, false)
 
 #endif
