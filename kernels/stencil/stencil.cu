@@ -410,5 +410,5 @@ INLINE void stencil(StencilShape s, const StencilParams *p) {
 #define STENCIL_BANDS(name, size, radius, each, blocks)
 #define STENCIL_STRIPS(name, size, radius, each, blocks)
 #endif
-#define STENCIL_WALKS(name, size, radius) // stencil_tensor.cuh, stencil_walk.cuh
+#define STENCIL_WALKS(name, size, radius, layout) // stencil_tensor.cuh, stencil_walk.cuh
 #include "stencil.def"

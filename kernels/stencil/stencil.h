@@ -25,7 +25,8 @@ typedef enum StencilLayout { // of a thread's columns
   STENCIL_FLAT,   // one vector of the only row
   STENCIL_STRIP,  // neighbouring ones, in a tile in shared memory: StencilStripParams
   STENCIL_BAND,   // neighbouring ones of eight rows, in a tile in shared memory: StencilBandParams
-  STENCIL_WALK    // of blocks that walk down strips: StencilWalkParams
+  STENCIL_WALK,   // of blocks that walk down strips: StencilWalkParams; fp32: whole vectors
+  STENCIL_WALK_ANY // the same for fp32 rows that are not whole vectors
 } StencilLayout;
 
 typedef struct StencilParams {

@@ -23,13 +23,13 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #include "kernels/stencil/stencil.def"
 };
 
-// The last two walk: fp32, and 2-byte elements by tensor cores. Shared memory: stages, and results of 4 bytes.
-enum { KERNEL_WALK = KERNEL_COUNT - 2, KERNEL_TENSOR, WALK_SHARED = 100 << 10, TENSOR_SHARED = 88 << 10 };
+// Shared memory of those that walk: stages, and results of 4 bytes.
+enum { WALK_SHARED = 108 << 10, TENSOR_SHARED = 88 << 10 };
 enum { STRIP_SHARED = 100 << 10, BAND_SHARED = 113 << 10 };
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
 #define STENCIL(name, size, radius, rows, layout)                                                            \
   (layout) == STENCIL_STRIP ? STRIP_SHARED : (layout) == STENCIL_BAND ? BAND_SHARED : 0,
-#define STENCIL_WALKS(name, size, radius) (size) == 4 ? WALK_SHARED : TENSOR_SHARED,
+#define STENCIL_WALKS(name, size, radius, layout) (size) == 4 ? WALK_SHARED : TENSOR_SHARED,
 #include "kernels/stencil/stencil.def"
 };
 
@@ -128,6 +128,12 @@ static bool split_coefficients(const SolStencil *a, StencilWalkParams *p) {
   return true;
 }
 
+enum {              // of fp32
+  WALK_MOST = 512,  // columns
+  WALK_STEP = 128,  // of which two warps have eight rows each
+  WALK_RESULTS = 32 // bytes of a thread: two rows of four columns
+};
+
 // How strips are cut into units of rows: blocks are to have equally many, and few rows are to be read twice.
 static void cut_rows(const SolStencil *a, StencilWalkParams *p, int64_t blocks) {
   enum { MOST_TURNS = 8 }; // units that a block has one after another
@@ -141,18 +147,22 @@ static void cut_rows(const SolStencil *a, StencilWalkParams *p, int64_t blocks) 
   }
 }
 
-// Strips of up to `most` columns, in whole multiples of `step`, for each of which a block has `threads`; `ring` stages in shared memory, and
-// results of `out` bytes, unless that is 0.
+// Columns of a strip, of which `pieces` are below each other: up to `most`, in whole multiples of `step`.
+static int64_t walk_columns(int64_t n, int64_t most, int64_t step, int64_t pieces) {
+  return ops_ceil_div(ops_ceil_div(n, ops_ceil_div(n, most * pieces) * pieces), step) * step;
+}
+
+// Strips of up to `most` columns, in whole multiples of `step`, for each of which a block has `threads`. In shared memory: `ring` stages, results of
+// `out` bytes that lie as in y (0: none), and `results` bytes of each thread.
 static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, int64_t most,
-                      int64_t step, int threads, int ring, int out, OpsLaunch *l) {
+                      int64_t step, int threads, int ring, int out, int results, OpsLaunch *l) {
   enum { SM_THREADS = 512, SHARED = 220 << 10 };
   int size = ops_size(a->dtype);
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
   p->x_step = p->x_stride * size * WALK_ROWS, p->y_step = p->y_stride * ops_size(out_of(a)) * WALK_ROWS;
   int64_t pieces =
       p->row_mask ? WALK_ROWS >> p->group_bits : 1; // next to each other that are below each other in a stage
-  int64_t steps = ops_ceil_div(ops_ceil_div(a->n, ops_ceil_div(a->n, most * pieces) * pieces), step);
-  p->columns = (int32_t)(steps * step);
+  p->columns = (int32_t)walk_columns(a->n, most, step, pieces);
   p->strips = (uint32_t)ops_ceil_div(a->n, p->columns * pieces);
   // An odd number of 16 bytes from row to row: eight rows lie in different banks.
   p->chunks = (p->columns + 16) * size / 16 + 1;
@@ -160,8 +170,8 @@ static void plan_walk(const SolContext *ctx, const SolStencil *a, StencilWalkPar
   p->y_pitch = p->columns * out + 16;
   p->stage_bytes = WALK_ROWS * p->x_pitch;
   p->y_place = ring * p->stage_bytes;
-  l->shared = (uint32_t)(p->y_place + (out ? WALK_ROWS * p->y_pitch : 0));
-  l->block = (uint32_t)(steps * threads);
+  l->block = (uint32_t)(p->columns / step * threads);
+  l->shared = (uint32_t)(p->y_place + (out ? WALK_ROWS * p->y_pitch : 0)) + l->block * (uint32_t)results;
   int64_t blocks = cpu_min(SM_THREADS / l->block, SHARED / (l->shared + 2048)) * ctx->sms;
   cut_rows(a, p, blocks);
   l->grid[0] = (uint32_t)cpu_min(p->units, blocks);
@@ -256,7 +266,15 @@ static bool is_banded(const SolStencil *a, bool narrow) {
     LEAST = 28, // columns: of fewer rows come into shared memory by chunks that are mostly other rows'
     MOST = 1024 // of longer rows tiles for tensor cores are full
   };
-  if (ops_size(a->dtype) == 4) return narrow && a->radius > 3 && a->n >= LEAST;
+  if (ops_size(a->dtype) == 4) {
+    // Instructions of an element beside its multiply-adds, as `sol audit` counts them. Strips of walking blocks have more columns than a row.
+    enum { BAND = 42, WALK = 29 };
+    int64_t adds = 4 * a->radius + 1, columns = walk_columns(a->n, WALK_MOST, WALK_STEP, 1);
+    bool walks =
+        a->radius > 4 && !narrow &&
+        (double)(ops_ceil_div(a->n, columns) * columns * (adds + WALK)) < (double)(a->n * (adds + BAND));
+    return a->radius > 3 && a->n >= LEAST && !walks;
+  }
   if (a->radius > 5) return false;
   if (a->radius > 3 || narrow) return a->radius > 2 && a->n >= LEAST && a->n <= MOST;
   const Variant *v = &variants[pick_strip(a)];
@@ -312,13 +330,14 @@ static bool plan_tensor(const SolContext *ctx, const SolStencil *a, StencilWalkP
   }
   p->y_unit = ops_align(a->y, p->y_stride * out, a->m);
   p->odd = ops_align(a->x, p->x_stride * size, a->m) < 4;
-  plan_walk(ctx, a, p, STENCIL_THREADS / 32 * step, step, 32, TENSOR_RING, out, l);
+  plan_walk(ctx, a, p, STENCIL_THREADS / 32 * step, step, 32, TENSOR_RING, out, 0, l);
   return true;
 }
 
-static bool plan_fp32(const SolContext *ctx, const SolStencil *a, StencilWalkParams *p, OpsLaunch *l) {
+static bool plan_fp32(const SolContext *ctx, const SolStencil *a, bool wide, StencilWalkParams *p,
+                      OpsLaunch *l) {
   p->group_bits = 4;
-  plan_walk(ctx, a, p, 512, 128, 64, WALK_RING, 0, l);
+  plan_walk(ctx, a, p, WALK_MOST, WALK_STEP, 64, WALK_RING, 0, wide ? 0 : WALK_RESULTS, l);
   return true;
 }
 
@@ -381,13 +400,13 @@ static bool launch_walk(SolContext *ctx, const SolStencil *a, const StencilParam
                         SolStream stream, SolStatus *status) {
   StencilWalkParams t = {STENCIL_TENSORS(a, *p), .radius = a->radius};
   memcpy(t.side, a->side, sizeof t.side);
-  OpsLaunch l = {.kernel = r.size == 2 ? KERNEL_TENSOR : KERNEL_WALK,
+  OpsLaunch l = {.kernel = kernel_of(a, r.size, r.size == 4 && !r.wide ? STENCIL_WALK_ANY : STENCIL_WALK),
                  .block = STENCIL_THREADS,
                  .early = true,
                  .params = &t,
                  .bytes = sizeof t};
   bool walks = !r.flat && (r.size == 2 ? a->radius > (r.wide ? 4 : 2) && plan_tensor(ctx, a, &t, &l)
-                                       : r.wide && a->radius > 4 && plan_fp32(ctx, a, &t, &l));
+                                       : !r.narrow && a->radius > 4 && plan_fp32(ctx, a, r.wide, &t, &l));
   if (!walks || !ops_has_kernel(ctx, &ops_stencil, l.kernel)) return false;
   return *status = ops_launch(ctx, &ops_stencil, &l, stream), true;
 }
@@ -485,8 +504,9 @@ static void cost(const void *args, SolOpArgs *op) {
 
 // MxN: smaller than the stencil, partial tiles, several tiles in both directions, and single rows.
 static const int64_t shapes[][4] = {
-    {1, 1},    {1, 3},    {5, 2},  {33, 31},  {1, 769}, {17, 128}, {40, 300}, {70, 132}, {1, 4096}, {3, 1023},
-    {1, 8191}, {64, 136}, {0, 64}, {301, 11}, {65, 64}, {90, 8},   {150, 45}, {3, 90},   {19, 700},
+    {1, 1},    {1, 3},    {5, 2},    {33, 31},  {1, 769},  {17, 128},  {40, 300},
+    {70, 132}, {1, 4096}, {3, 1023}, {1, 8191}, {64, 136}, {0, 64},    {301, 11},
+    {65, 64},  {90, 8},   {150, 45}, {3, 90},   {19, 700}, {45, 1021},
 };
 static const int64_t bench[][4] = {{1, 1 << 25}, {4096, 4096}, {8192, 8192}, {3001, 5125}};
 
