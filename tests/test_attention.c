@@ -69,11 +69,18 @@ static void try_errors(SolBackend backend) {
   }
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 288, 128}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 48, 576}, .dtype = SOL_BF16}, 2e-3);
-  // On a GPU of one SM a block has several parts one after another, of teams of one warp and of two.
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 33, 288, 576}, .dtype = SOL_BF16}, 2e-3);
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 20, 2300, 576}, .dtype = SOL_BF16},
+            2e-3); // parts
+  // On a GPU of one SM a block has several parts one after another, of teams of one warp and of two, and of two tiles of MLA's heads.
   int sms = ctx->sms;
   ctx->sms = 1;
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {11, 8, 70, 64}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {40, 11, 70, 128}, .dtype = SOL_BF16, .option = 2},
+            2e-3);
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {20, 19, 70, 128}, .dtype = SOL_BF16, .option = 2},
+            2e-3);
+  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {3, 70, 150, 576}, .dtype = SOL_BF16, .option = 3},
             2e-3);
   ctx->sms = sms;
   sol_context_destroy(ctx);
@@ -195,6 +202,54 @@ static void decode_nothing(SolBackend backend) {
   CHECK_NEAR((double)lse[2], 8 + log(2), 1e-4);
   let_go(ctx, &h);
   sol_context_destroy(ctx);
+}
+
+// ---- heads that share one of an fp8 cache, which test_ops does not try ----
+
+enum { SHARED_TOKENS = 90, SHARED_HEADS = 19, SHARED_D = 128, SHARED_CACHE = SHARED_TOKENS * SHARED_D };
+
+static void decode_shared(SolBackend backend, int heads, int d, uint16_t *out) {
+  SolContext *ctx = open_backend(backend);
+  static uint16_t q[SHARED_HEADS * SHARED_D];
+  static uint8_t cache[2 * SHARED_CACHE]; // K, then V
+  int32_t length = SHARED_TOKENS;
+  uint32_t random = 1;
+  Held h = {0};
+  if (!CHECK(ctx)) return;
+  for (size_t i = 0; i < sizeof cache; i++) // magnitudes up to 3.75
+    random = random * 1664525 + 1013904223, cache[i] = (uint8_t)((random >> 31 << 7) | (random >> 8) % 0x48);
+  for (size_t i = 0; i < SOL_COUNT(q); i++) // of 0.25 to 0.5
+    random = random * 1664525 + 1013904223,
+    q[i] = (uint16_t)(0x3e80 | (random >> 31 << 15) | (random >> 8) % 0x80);
+  SolDecodeAttention a = {.batch = 1,
+                          .heads = heads,
+                          .kv_heads = 1,
+                          .d = d,
+                          .pages = 1,
+                          .page_size = SHARED_TOKENS,
+                          .dtype = SOL_BF16,
+                          .kv_dtype = SOL_FP8};
+  a.o = put(ctx, &h, out, (size_t)(heads * d) * 2), a.q = put(ctx, &h, q, sizeof q);
+  a.k_cache = put(ctx, &h, cache, SHARED_CACHE), a.v_cache = put(ctx, &h, cache + SHARED_CACHE, SHARED_CACHE);
+  a.lengths = put(ctx, &h, &length, sizeof length);
+  CHECK_INT(sol_decode_attention(ctx, &a, NULL), SOL_OK);
+  CHECK(!sol_context_sync(ctx, NULL) && !sol_context_read(ctx, out, a.o, (size_t)(heads * d) * 2, NULL));
+  let_go(ctx, &h);
+  sol_context_destroy(ctx);
+}
+
+TEST(heads_share_one_of_fp8_emu) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  static uint16_t want[SHARED_HEADS * SHARED_D], got[SHARED_HEADS * SHARED_D];
+  static const int shapes[][2] = {{11, 64}, {11, 128}, {SHARED_HEADS, 64}, {SHARED_HEADS, SHARED_D}};
+  for (size_t k = 0; k < SOL_COUNT(shapes); k++) {
+    double off = 0;
+    decode_shared(SOL_BACKEND_CPU, shapes[k][0], shapes[k][1], want);
+    decode_shared(SOL_BACKEND_EMU, shapes[k][0], shapes[k][1], got);
+    for (int i = 0; i < shapes[k][0] * shapes[k][1]; i++)
+      off = fmax(off, fabs(trial_element(SOL_BF16, got, i) - trial_element(SOL_BF16, want, i)));
+    CHECK_MSG(off < 4e-3, "%d heads of %d: off by %.2g", shapes[k][0], shapes[k][1], off);
+  }
 }
 
 TEST(rows_that_see_nothing_cpu) {
