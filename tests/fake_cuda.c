@@ -340,12 +340,13 @@ static _Thread_local int tensor_maps;
 ENTRY cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *base, const uint64_t *dims,
                              const uint64_t *strides, const unsigned *box, const unsigned *steps,
                              int interleave, int swizzle, int promotion, int fill) {
-  (void)type, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+  (void)type, (void)interleave, (void)swizzle, (void)fill;
   CALLED_WITHIN(tensor_map_encode); // as an H200's driver has it
   if ((uintptr_t)map % 64 || (uintptr_t)base % 16 || !rank || rank > 5) return BAD_VALUE;
   for (unsigned i = 0; i < rank; i++)
     if (!dims[i] || !box[i] || box[i] > 256 || !steps[i] || (i && strides[i - 1] % 16)) return BAD_VALUE;
   memset(map, 0, 128);
+  fake_cuda.promotion = promotion;
   tensor_maps++;
   return OK;
 }

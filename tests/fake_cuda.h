@@ -55,6 +55,7 @@ typedef struct FakeCuda {
   int not_loaded;                      // launches of kernels that cuFuncLoad had not seen
   int modules, functions, allocations; // alive (functions: made)
   int textures, arrays;                // alive
+  int promotion;                       // of the last tensor map, as CUtensorMapL2promotion
   size_t persisting;                   // the limit of L2 set apart
   void *copy_stream;                   // of the last copy within memory
 } FakeCuda;

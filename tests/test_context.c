@@ -380,6 +380,12 @@ static void check_calls(FakeCuda *fake, SolContext *ctx, const OpsDef *def, void
             def->name, fake->calls[FAKE_context_current], wanted);
   CHECK_MSG(fake->calls[FAKE_pointer_attributes] == (trust ? 0 : tensors), "%s: %d looks at %d pointers",
             def->name, fake->calls[FAKE_pointer_attributes], tensors);
+  // L2 reads all of 256 bytes around a copy's but for a paged cache, which has other blocks' tokens there.
+  bool paged = !strcmp(def->name, "decode_attention");
+  if (fake->calls[FAKE_tensor_map_encode])
+    CHECK_MSG(fake->promotion == (paged ? 0 : 3), "%s: promotion %d", def->name, fake->promotion);
+  else
+    CHECK_MSG(!paged, "the cache is read without tensor maps");
   trial_close(&t);
 }
 

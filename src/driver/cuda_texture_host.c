@@ -69,9 +69,9 @@ SolStatus sol_cuda_tensor_map(void *state, const SolTensorMap *m, uint8_t *out, 
     return sol_fail(err, SOL_ERR_UNSUPPORTED, "the CUDA driver is too old: it lacks tensor maps");
   // SolTensorMap numbers types and swizzles as CUDA does. The innermost dimension's stride is not given.
   bool entered = cuda_enter(c);
-  CuResult result =
-      c->tensor_map_encode(out, m->type, m->rank, (void *)(uintptr_t)m->base, m->dims, m->strides + 1, m->box,
-                           m->steps, m->interleave, m->swizzle, PROMOTE_256, m->nan_fill);
+  CuResult result = c->tensor_map_encode(out, m->type, m->rank, (void *)(uintptr_t)m->base, m->dims,
+                                         m->strides + 1, m->box, m->steps, m->interleave, m->swizzle,
+                                         m->unpromoted ? PROMOTE_NONE : PROMOTE_256, m->nan_fill);
   cuda_leave(c, entered);
   return cuda_check(c, result, "a tensor map", err);
 }

@@ -54,6 +54,7 @@ typedef struct SolTensorMap {
   uint8_t type, swizzle; // SolTensorType, SolTensorSwizzle
   uint8_t interleave;    // as CUtensorMapInterleave; only none, 0, is supported
   bool nan_fill;         // floats outside of the tensor are NaN, not zero
+  bool unpromoted;       // cuda: L2 is not to fetch all of the 256 bytes around what is copied; not packed
   // im2col: the dimensions are channels, then one to three of space, then the image. A copy takes box[0] channels of box[1]
   // pixels that follow each other, every steps[k] along dimension k, from lower[k - 1] to before dims[k] + upper[k - 1], then on in
   // the next dimension; a copy's offsets are added to where it then reads. The rest of `box` is 1.

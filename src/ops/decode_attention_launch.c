@@ -229,7 +229,10 @@ static SolStatus make_map(SolContext *ctx, const SolDecodeAttention *a, const vo
       .steps = {1, 1, 1, 1, 1},
       .rank = 5,
       .type = size == 1 ? SOL_TENSOR_U8 : SOL_TENSOR_U16,
-      .swizzle = wide == 128 ? SOL_TENSOR_SWIZZLE_128B : SOL_TENSOR_SWIZZLE_64B};
+      .swizzle = wide == 128 ? SOL_TENSOR_SWIZZLE_128B : SOL_TENSOR_SWIZZLE_64B,
+      // Promoted, L2 would fetch the neighbours of what is copied, which other blocks fetch anyway. Measured on an H200, 8x8x8192x128: 1.13 of light
+      // with promotion to 256 bytes, 1.09 without.
+      .unpromoted = true};
   SolError err;
   SolStatus status = sol_driver_tensor_map(ctx->driver, &m, (uint8_t *)out, &err);
   return status ? ops_fail(status, "decode_attention: %s", err.message) : SOL_OK;
