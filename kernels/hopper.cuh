@@ -105,9 +105,9 @@ INLINE void async_fence(void) {
 // ---- wgmma ----
 
 // A tile in shared memory, swizzled over 128 bytes, that begins at a multiple of 1024. stride: bytes between groups of
-// eight rows (K-major) or eight k (MN-major), 1024; leading: MN-major alone, between groups of 64 rows.
-INLINE uint64_t matrix_descriptor(uint32_t address, uint32_t leading) {
-  return (uint64_t)(address & 0x3ffff) >> 4 | (uint64_t)(leading >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 |
+// eight rows (K-major) or eight k (MN-major); leading: MN-major alone, between groups of 64 rows.
+INLINE uint64_t matrix_descriptor(uint32_t address, uint32_t leading, uint32_t stride = 1024) {
+  return (uint64_t)(address & 0x3ffff) >> 4 | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
          (uint64_t)1 << 62;
 }
 

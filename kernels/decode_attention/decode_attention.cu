@@ -5,7 +5,7 @@
 #include "decode_attention/decode_attention_warps.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "decode_attention/decode_attention_few.cuh"
-#include "decode_attention/decode_attention_latent.cuh"
+#include "decode_attention/decode_attention_latent_boxes.cuh"
 #include "decode_attention/decode_attention_part.cuh"
 #endif
 
@@ -42,6 +42,11 @@
     DecodeFew<kind>::run(p);                                                                                 \
   }
 #define WIDE(kind) DECODE(wide_##kind, 256, 1, DecodeLatent<kind>)
+#define WIDE_BOXES(kind)                                                                                     \
+  KERNEL __launch_bounds__(384, 1) sol_decode_attention_wide_boxes_##kind(const __grid_constant__ DecodeBoxParams p) { \
+    let_successor_start();                                                                                   \
+    DecodeLatentBoxes<kind>::run(p);                                                                         \
+  }
 #define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
   KERNEL __launch_bounds__(DECODE_PART_WARPS * 32, blocks)                                                   \
       sol_decode_attention_part_##kind##_##fp8##_##d##_##ways(const __grid_constant__ DecodeBoxParams p) {   \
@@ -52,6 +57,7 @@
 #define PART(...)
 #define FEW(kind)
 #define WIDE(kind)
+#define WIDE_BOXES(kind)
 #endif
 #define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 64 ? 2 : 3, DecodeCombine<v>)
 #include "decode_attention/decode_attention.def"

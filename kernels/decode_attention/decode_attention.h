@@ -82,8 +82,10 @@ typedef struct DecodeBoxParams {
 // MLA's blocks for few heads on sm_90: tiles of 64 tokens, weights, what warps exchange, barriers, the sequences' parts.
 #define DECODE_FEW_SHARED                                                                                    \
   (DECODE_STAGES * 64 * DECODE_LATENT * 2 + DECODE_ROWS * (144 + 64) + 64 + (DECODE_SEQUENCES + 16) * 4)
-// MLA's blocks on sm_90a: heads, and two tiles of 64 tokens, queries, weights, the sequences' parts.
+// MLA's blocks on sm_90a: heads, and two tiles of 64 tokens, queries, weights, barriers, the sequences' parts. BOX: tokens of a copy, which are a group of
+// eight rows of wgmma's.
 #define DECODE_WIDE_ROWS   64
-#define DECODE_WIDE_SHARED (3 * 64 * DECODE_LATENT * 2 + 64 * 128 + 64 * 4 + 16 + (DECODE_SEQUENCES + 16) * 4)
+#define DECODE_WIDE_BOX    8
+#define DECODE_WIDE_SHARED (3 * 64 * DECODE_LATENT * 2 + 64 * 128 + 64 * 4 + 48 + (DECODE_SEQUENCES + 16) * 4)
 
 #endif

@@ -16,14 +16,15 @@ template <int KIND> struct DecodeLatent {
     THREADS = 256,
     ROWS = DECODE_WIDE_ROWS,
     KEYS = 64,
-    BOX = KEYS * 128, // 64 columns of a tile, and of the heads
-    TILE = D / 64 * BOX,
+    ATOM = 8 * 128,       // bytes of eight rows of 64 columns, within which 16 bytes are swizzled
+    EIGHT = D / 64 * ATOM, // of eight tokens, or heads
+    TILE = KEYS / 8 * EIGHT,
     SHARES = THREADS / KEYS, // threads of a token's row
     TILES = KEYS / 8,
     HALF = V / 2
   };
   struct Shared { // tiles begin at multiples of 1024
-    uint8_t stage[2][TILE], q[TILE], p[BOX];
+    uint8_t stage[2][TILE], q[TILE], p[KEYS / 8 * ATOM];
     float by[ROWS];
     uint64_t there[2]; // a bit for each token
     int before[DECODE_SEQUENCES + 16];
@@ -31,8 +32,14 @@ template <int KIND> struct DecodeLatent {
   typedef float Sums[HALF / 2];
   typedef float Scores[TILES][4];
 
+  // Where 16 bytes number `piece` of a token, or a head, are in a tile.
   static __device__ __forceinline__ uint32_t place_in(int row, int piece) {
-    return (uint32_t)(piece / 8 * BOX + row * 128 + ((piece ^ row) & 7) * 16);
+    return (uint32_t)(row / 8 * EIGHT + piece / 8 * ATOM + tile_place<128>(row % 8, piece % 8));
+  }
+
+  // Of all that multiply.
+  static __device__ __forceinline__ void sync_both(void) {
+    named_sync(1, THREADS);
   }
 
   // ---- copies ----
@@ -64,14 +71,14 @@ template <int KIND> struct DecodeLatent {
   static __device__ __forceinline__ void load_queries(Shared *s, const DecodeParams &p, const DecodeItem &item) {
 #pragma unroll 6
     for (int i = threadIdx.x; i < ROWS * D / 8; i += THREADS) {
-      Vec v = {};
       int row = i / (D / 8), chunk = i % (D / 8), in_group = item.tile * ROWS + row;
-      const uint16_t *from = (const uint16_t *)p.q + item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D + chunk * 8;
-      if (in_group < p.group && p.q_aligned) v = *(const Vec *)from;
-      else if (in_group < p.group)
-        for (int j = 0; j < 8; j++) v.h[j] = from[j];
-      *(uint4 *)(s->q + place_in(row, chunk)) = *(const uint4 *)&v;
+      bool there = in_group < p.group;
+      const uint16_t *from = (const uint16_t *)p.q + (there ? item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D : 0) + chunk * 8;
+      uint32_t to = shared_address(s->q) + place_in(row, chunk);
+      if (p.q_aligned) copy_async(to, from, there);
+      else copy_elements(to, from, there, 2);
     }
+    copy_commit();
   }
 
   // ---- products ----
@@ -80,37 +87,39 @@ template <int KIND> struct DecodeLatent {
     return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
   }
 
-  // Weights of a tile, and what was added before is to be multiplied by.
-  static __device__ __forceinline__ void weigh(Shared *s, const ScoreUnit &u, Softmax *x, int stage) {
-    Scores sc;
-    uint64_t q = matrix_descriptor(shared_address(s->q), 0), k = matrix_descriptor(shared_address(s->stage[stage]), 0);
+  // Weights of a tile; by: what was added before is to be multiplied by.
+  static __device__ __forceinline__ void weigh(const Shared *s, const ScoreUnit &u, Softmax *x, Scores &sc, float (&by)[2], int stage) {
+    uint64_t q = matrix_descriptor(shared_address(s->q), 0, EIGHT), k = matrix_descriptor(shared_address(s->stage[stage]), 0, EIGHT);
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < D / 16; i++) {
-      int at = (i / 4 * BOX + i % 4 * 32) / 16;
+      int at = (i / 4 * ATOM + i % 4 * 32) / 16;
       wgmma<TILES * 4, KIND, 0, 0>(*(float(*)[TILES * 4]) & sc, q + at, k + at, i);
     }
     wgmma_commit();
     wgmma_wait<0>();
-    int lane = threadIdx.x % 32, row = row_of();
 #pragma unroll
     for (int i = 0; i < TILES * 4; i++) asm volatile("" : "+f"(sc[i / 4][i % 4])::"memory");
     if (u.cap != 0) cap_scores(sc, u.before, u.cap);
 #pragma unroll
     for (int i = 0; i < TILES * 4; i++) sc[i / 4][i % 4] *= u.unit;
-    uint64_t there = s->there[stage] >> lane % 4 * 2;
+    uint64_t there = s->there[stage] >> threadIdx.x % 4 * 2;
     if (~s->there[stage])
 #pragma unroll
       for (int i = 0; i < TILES * 4; i++)
         if (!(there >> (i / 4 * 8 + i % 2) & 1)) sc[i / 4][i % 4] = -INFINITY;
-    float by[2];
     softmax_tile(sc, x, 1, by);
+  }
+
+  // To shared memory, where both warpgroups' products find them.
+  static __device__ __forceinline__ void leave_weights(Shared *s, const Scores &sc, const float (&by)[2]) {
+    int row = row_of();
 #pragma unroll
-    for (int i = 0; i < TILES * 2; i++) {
-      int r = row + i % 2 * 8;
-      *(uint32_t *)(s->p + place_in(r, i / 2) + lane % 4 * 4) = narrow2(sc[i / 2][i % 2 * 2], sc[i / 2][i % 2 * 2 + 1], KIND);
-    }
-    if (lane % 4 == 0) s->by[row] = by[0], s->by[row + 8] = by[1];
+    for (int i = 0; i < TILES * 2; i++)
+      *(uint32_t *)(s->p + tile_place<128>(row + i % 2 * 8, i / 2) + threadIdx.x % 4 * 4) =
+          narrow2(sc[i / 2][i % 2 * 2], sc[i / 2][i % 2 * 2 + 1], KIND);
+    if (threadIdx.x % 4 == 0) s->by[row] = by[0], s->by[row + 8] = by[1];
+    async_fence();
   }
 
   static __device__ __forceinline__ void add_values(const Shared *s, Sums &o, int stage) {
@@ -119,10 +128,10 @@ template <int KIND> struct DecodeLatent {
 #pragma unroll
       for (int i = 0; i < HALF / 2; i++) o[i] *= by[i % 4 / 2];
     uint64_t left = matrix_descriptor(shared_address(s->p), 0);
-    uint64_t v = matrix_descriptor(shared_address(s->stage[stage] + threadIdx.x / 128 * 4 * BOX), BOX);
+    uint64_t v = matrix_descriptor(shared_address(s->stage[stage] + threadIdx.x / 128 * 4 * ATOM), ATOM, EIGHT);
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < KEYS / 16; i++) wgmma<HALF / 2, KIND, 0, 1>(o, left + i * 2, v + i * 128, 1);
+    for (int i = 0; i < KEYS / 16; i++) wgmma<HALF / 2, KIND, 0, 1>(o, left + i * 2, v + i * 2 * EIGHT / 16, 1);
     wgmma_commit();
     wgmma_wait<0>();
 #pragma unroll
@@ -134,7 +143,7 @@ template <int KIND> struct DecodeLatent {
   // The only part of its sequence is finished; of more, the combining kernel does that. The first warpgroup has the sums of weights.
   static __device__ __forceinline__ void finish(Shared *s, const DecodeParams &p, const DecodeItem &item, const Sums &o, const Softmax &x) {
     int lane = threadIdx.x % 32, first = threadIdx.x / 128 * HALF + lane % 4 * 2;
-    __syncthreads(); // what is in `by` was used
+    sync_both(); // what is in `by` was used
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       int in_group = item.tile * ROWS + row_of() + half * 8, head = item.kv * p.group + in_group;
@@ -146,7 +155,7 @@ template <int KIND> struct DecodeLatent {
       if (item.parts > 1) p.mosts[row * p.parts + item.part] = x.most[half], p.weights[row * p.parts + item.part] = sum;
       else if (p.lse) p.lse[row] = log_sum(x.most[half], 1, sum);
     }
-    __syncthreads();
+    sync_both();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       int in_group = item.tile * ROWS + row_of() + half * 8, head = item.kv * p.group + in_group;
@@ -185,8 +194,10 @@ template <int KIND> struct DecodeLatent {
         copy(s, p, next, stage ^ 1);
         next = look_up(plan, p, &ahead);
         if (threadIdx.x < 128) {
-          weigh(s, u, &x, stage);
-          async_fence();
+          Scores sc;
+          float by[2];
+          weigh(s, u, &x, sc, by, stage);
+          leave_weights(s, sc, by);
         }
         __syncthreads(); // the weights are there
         add_values(s, o, stage);

@@ -16,7 +16,7 @@ typedef struct Variant {
   int kind, fp8; // kind 0: adds up the parts
   int64_t d, v_dim;
   int rows, threads, blocks, step; // rows: heads of a block; blocks: of an SM; step: tokens at a time
-  enum { WARPS_TOGETHER, WARPS_ALONE, WITH_BOXES, PARTS_ALONE } how;
+  enum { WARPS_TOGETHER, WARPS_ALONE, WITH_BOXES, WITH_SHORT_BOXES, PARTS_ALONE } how;
 } Variant;
 static const Variant variants[DECODE_KERNELS] = {
 #define ROW(id, name, shared, needed, ...) {__VA_ARGS__},
@@ -67,9 +67,10 @@ static int how_to(SolContext *ctx, const SolDecodeAttention *a) {
 static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
   int fp8 = decode_cache_type(a) == SOL_FP8, kind = fp8 ? KIND_FP16 : ops_kind(a->dtype), last = 0;
   int wide = kind == KIND_FP16 ? DECODE_WIDE_1 : DECODE_WIDE_2,
-      few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2;
+      few = kind == KIND_FP16 ? DECODE_FEW_1 : DECODE_FEW_2,
+      boxes = kind == KIND_FP16 ? DECODE_WIDE_BOXES_1 : DECODE_WIDE_BOXES_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
-    return a->heads / a->kv_heads <= DECODE_ROWS && has_boxes(ctx, a) ? few : wide;
+    return !has_boxes(ctx, a) ? wide : a->heads / a->kv_heads <= DECODE_ROWS ? few : boxes;
   int how = how_to(ctx, a);
   for (int i = 0; i < DECODE_KERNELS; i++) {
     const Variant *v = &variants[i];
@@ -218,14 +219,16 @@ static SolStatus check_workspace(const SolDecodeAttention *a) {
   return SOL_OK;
 }
 
-static SolStatus make_map(SolContext *ctx, const SolDecodeAttention *a, const void *cache, DecodeMap *out) {
+static SolStatus make_map(SolContext *ctx, const SolDecodeAttention *a, const void *cache, int how,
+                          DecodeMap *out) {
   uint64_t size = (uint64_t)ops_size(decode_cache_type(a)), row = (uint64_t)a->d * size,
            wide = row < 128 ? row : 128, token = row * (uint64_t)a->kv_heads;
+  uint32_t tokens = how == WITH_SHORT_BOXES ? DECODE_WIDE_BOX : 16;
   SolTensorMap m = {
       .base = (uintptr_t)cache,
       .dims = {wide / size, (uint64_t)a->page_size, row / wide, (uint64_t)a->kv_heads, (uint64_t)a->pages},
       .strides = {size, token, wide, row, token * (uint64_t)a->page_size},
-      .box = {(uint32_t)(wide / size), 16, (uint32_t)(row / wide), 1, 1},
+      .box = {(uint32_t)(wide / size), tokens, (uint32_t)(row / wide), 1, 1},
       .steps = {1, 1, 1, 1, 1},
       .rank = 5,
       .type = size == 1 ? SOL_TENSOR_U8 : SOL_TENSOR_U16,
@@ -267,9 +270,9 @@ SolStatus decode_launch(SolContext *ctx, const void *args, SolStream stream) {
   if (v->how == WARPS_ALONE) items = ops_ceil_div(items, v->threads / 32);
   l.grid[0] = (uint32_t)(items < blocks ? items : blocks);
   DecodeBoxParams boxes = {.all = p};
-  if (v->how == WITH_BOXES || v->how == PARTS_ALONE) {
-    status = make_map(ctx, &a, a.k_cache, &boxes.k);
-    if (!status && a.v_cache) status = make_map(ctx, &a, a.v_cache, &boxes.v);
+  if (v->how == WITH_BOXES || v->how == WITH_SHORT_BOXES || v->how == PARTS_ALONE) {
+    status = make_map(ctx, &a, a.k_cache, v->how, &boxes.k);
+    if (!status && a.v_cache) status = make_map(ctx, &a, a.v_cache, v->how, &boxes.v);
     if (status) return status;
     l.params = &boxes, l.bytes = sizeof boxes, l.one_param = true;
   }
