@@ -296,7 +296,7 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS, int PLACES> s
     for (int64_t index = plan.begin; early || index < plan.end; index++) {
       bool any = index < plan.end;
       DecodeItem item = decode_find<true>(plan, p.all, any ? index : 0, s->lengths);
-      if (!any) item.to = item.key;
+      if (!any) item.key = item.to = 0; // not where a window begins within a copy, which nothing would wait for
       Boxes boxes = look_up(plan, p.all, item);
       if (!early) fill(s, p, &boxes, *turn);
       else if (!start(s, p, plan, item, &boxes, turn)) return false;

@@ -232,7 +232,7 @@ SolStatus ops_launch(SolContext *ctx, const OpsDef *def, const OpsLaunch *l, Sol
                             .param_bytes = l->bytes,
                             .one_param = l->one_param,
                             .early = l->early && waits,
-                            .emu = &(SolEmuLaunch){.checks = ctx->checks}};
+                            .emu = &(SolEmuLaunch){.checks = ctx->checks, .async_order = ctx->async_order}};
   for (int i = 0; i < 3; i++) launch.grid[i] = l->grid[i] ? l->grid[i] : 1;
   if (l->cluster > 1) launch.cluster[0] = l->cluster, launch.cluster[1] = launch.cluster[2] = 1;
   status = sol_driver_enqueue(ctx->driver, &launch, stream, &err);

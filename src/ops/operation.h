@@ -139,8 +139,9 @@ struct SolContext {
   int clusters
       [2][OPS_CLUSTER]; // of GEMM, of 1 to 8 blocks, one or two to an SM, that run at a time; 0: not known
   bool trust_pointers;
-  unsigned checks; // emu: SOL_EMU_CHECK_...; tests turn them on
-  int32_t polls;   // tests: looks before a block of silu_mul gives its part of a row up; 0: its own number
+  unsigned checks;      // emu: SOL_EMU_CHECK_...; tests turn them on
+  uint64_t async_order; // emu: SolEmuLaunch.async_order, which tests set
+  int32_t polls; // tests: looks before a block of silu_mul gives its part of a row up; 0: its own number
   SolLock *one_at_a_time;               // emu: an emulator serves one thread at a time; NULL elsewhere
   SolLock *loading;                     // held while kernels are loaded; NULL for cpu
   SolDriverModule *modules[OPS_COUNT];  // operations of one file share theirs
