@@ -190,14 +190,8 @@ template <int KIND> struct DecodeFew {
 #pragma unroll
       for (int i = 0; i < O_TILES; i++) {
         float a = x.o[i][h * 2] * by, b = x.o[i][h * 2 + 1] * by;
-        if (item.parts > 1) {
-          float *to = &p.sums[part * V + column + i * 8]; // the workspace may begin at any float
-          if ((uintptr_t)to % 8 == 0) *(float2 *)to = {a, b};
-          else to[0] = a, to[1] = b;
-        } else {
-          int64_t to = item.b * p.o_row + (int64_t)(item.kv * p.group + in_group) * V + column + i * 8;
-          store_one(p.o, to, KIND, a), store_one(p.o, to + 1, KIND, b);
-        }
+        if (item.parts > 1) store_neighbours(p.sums, part * V + column + i * 8, KIND_FP32, a, b);
+        else store_neighbours(p.o, item.b * p.o_row + (int64_t)(item.kv * p.group + in_group) * V + column + i * 8, KIND, a, b);
       }
       if (warp || lane % 4) continue;
       if (item.parts > 1) p.mosts[part] = x.most[h], p.weights[part] = sum;

@@ -20,6 +20,15 @@ INLINE uint32_t halves_of_fp8(uint32_t two_bytes) {
 }
 
 
+// Two neighbours, by one instruction where they are aligned to it: callers' memory may begin at any element.
+INLINE void store_neighbours(void *p, int64_t i, int kind, float a, float b) {
+  char *to = (char *)p + i * (kind == KIND_FP32 ? 4 : 2);
+  bool whole = (uintptr_t)to % (kind == KIND_FP32 ? 8 : 4) == 0;
+  if (!whole) store_one(p, i, kind, a), store_one(p, i + 1, kind, b);
+  else if (kind == KIND_FP32) *(float2 *)to = {a, b};
+  else *(uint32_t *)to = narrow2(a, b, kind);
+}
+
 typedef struct DecodeItem {
   int64_t index, left;          // left: items of the same tile of heads from it on
   int b, part, parts, kv, tile; // tile: of heads

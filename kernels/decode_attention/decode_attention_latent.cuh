@@ -163,11 +163,10 @@ template <int KIND> struct DecodeLatent {
       float by = s->by[row_of() + half * 8];
       int64_t to = item.b * p.o_row + (int64_t)head * V + first, part = (((int64_t)item.b * p.heads + head) * p.parts + item.part) * V + first;
 #pragma unroll
-      for (int i = 0; i < HALF / 4; i++) {
-        int column = i / 2 * 8 + i % 2;
-        float value = o[i / 2 * 4 + half * 2 + i % 2] * by;
-        if (item.parts > 1) p.sums[part + column] = value;
-        else store_one(p.o, to + column, KIND, value);
+      for (int i = 0; i < HALF / 8; i++) {
+        float a = o[i * 4 + half * 2] * by, b = o[i * 4 + half * 2 + 1] * by;
+        if (item.parts > 1) store_neighbours(p.sums, part + i * 8, KIND_FP32, a, b);
+        else store_neighbours(p.o, to + i * 8, KIND, a, b);
       }
     }
   }
