@@ -116,15 +116,20 @@ static Lengths lengths_of_parts(const SolDecodeAttention *a) {
   return (Lengths){coarse, coarse / 2 < 128 ? 128 : coarse / 2, most, DECODE_PARTS, coarse};
 }
 
+// MLA: a part takes a whole SM. Of more than 16 heads a part of 2048 tokens has sums of about a twentieth of its bytes for each tile of 64 heads. Longer sequences
+// have two items at least: parts where there is one tile of heads, else the tiles of an uncut one of up to 4096 tokens.
+static Lengths lengths_of_latent(int64_t group) {
+  int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
+  bool one_tile = group > DECODE_ROWS && group <= DECODE_WIDE_ROWS;
+  return (Lengths){one_tile ? tokens : 2 * tokens, tokens, tokens, DECODE_PARTS, tokens};
+}
+
 static Lengths lengths_of(const SolDecodeAttention *a, int how) {
   if (how == PARTS_ALONE) return lengths_of_parts(a);
   int64_t row = row_bytes(a), group = a->heads / a->kv_heads, most = 1 << 20;
   bool long_ends = a->d == 256 && decode_cache_type(a) != SOL_FP8; // of blocks' parts
   int64_t sums = (long_ends ? 512 : 64) * group * a->v_dim * 4, low = has_sm_alone(a) ? 1 << 19 : 1 << 18;
-  if (a->d == DECODE_LATENT) {
-    int64_t tokens = group > DECODE_ROWS ? 2048 : 1024;
-    return (Lengths){2 * tokens, tokens, tokens, DECODE_PARTS, tokens};
-  }
+  if (a->d == DECODE_LATENT) return lengths_of_latent(group);
   if (is_alone(a)) {
     int64_t bytes = 128 * a->v_dim * 4,
             tokens = (bytes < DECODE_ALONE_BYTES ? DECODE_ALONE_BYTES : bytes) / row;
