@@ -49,7 +49,7 @@
   }
 #define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
   KERNEL __launch_bounds__(DECODE_PART_WARPS * 32, blocks)                                                   \
-      sol_decode_attention_part_##kind##_##fp8##_##d##_##ways(const __grid_constant__ DecodeBoxParams p) {   \
+      sol_decode_attention_part_##kind##_##fp8##_##d##_##tiles##_##ways(const __grid_constant__ DecodeBoxParams p) {   \
     let_successor_start();                                                                                   \
     DecodePart<kind, fp8, d, tiles, ways, keys, places>::run(p);                                             \
   }

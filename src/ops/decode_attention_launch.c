@@ -32,7 +32,7 @@ static const uint32_t needed[DECODE_KERNELS] = {
 // Whether tensor copies of 16 tokens are for it: aligned, none lies in two pages, and strides have 40 bits.
 static bool has_boxes(SolContext *ctx, const SolDecodeAttention *a) {
   int64_t row = a->d * ops_size(decode_cache_type(a));
-  return ops_has_kernel(ctx, &ops_decode_attention, DECODE_PART_2_0_128_1) && a->pages > 0 &&
+  return ops_has_kernel(ctx, &ops_decode_attention, DECODE_PART_2_0_128_1_1) && a->pages > 0 &&
          (!a->table || a->page_size % 16 == 0) && (uintptr_t)a->k_cache % 16 == 0 &&
          (uintptr_t)a->v_cache % 16 == 0 &&
          (double)a->page_size * (double)a->kv_heads * (double)row < (double)((int64_t)1 << 40);
@@ -110,7 +110,7 @@ static bool has_sm_alone(const SolDecodeAttention *a) {
 // Of blocks that have one part at a time: parts of 512 KiB, beside which a block's begin and end take little, but of sequences of 8 MiB on, beside which there
 // may be few others, 32 parts at least. A warp's lanes hold the places of 2048 tokens, those of a team of two of 1024; with a window of up to 15 less.
 static Lengths lengths_of_parts(const SolDecodeAttention *a) {
-  int64_t row = row_bytes(a), ways = a->heads / a->kv_heads > 8 ? 2 : 1,
+  int64_t row = row_bytes(a), ways = a->heads / a->kv_heads > (a->d == 256 ? 8 : 16) ? 2 : 1,
           most = (a->window ? 1024 : 2048) / ways, coarse = tokens_of(1 << 19, row);
   if (coarse > most) coarse = most;
   return (Lengths){coarse, coarse / 2 < 128 ? 128 : coarse / 2, most, DECODE_PARTS, coarse};
