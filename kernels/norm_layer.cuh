@@ -210,11 +210,6 @@ INLINE void rows_fetch(NormKernel c, const LayerChunks &a, const char *row, bool
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Prefetches the ends of y's next `rows` rows.
-INLINE void rows_ends(const NormParams *p, const char *y, int rank, int rows) {
-  if (p->ends && rank == 0) ends_prefetch(y, NORM_ALIKE * p->y_stride, p->ends, rows, threadIdx.x, blockDim.x);
-}
-
 INLINE void rows_vector(NormKernel c, const LayerChunks &a, const void *vector, Vec *v) {
   const char *from = (const char *)vector + a.at;
 #pragma unroll
@@ -318,7 +313,6 @@ INLINE void layer_rows(NormKernel c, const NormParams *p) {
   LayerChunks a = rows_chunks(c, p, strip, y, rank);
   const int held = c.chunks * (int)blockDim.x; // chunks of a row in shared memory
   uint4 *mine = far + threadIdx.x;
-  rows_ends(p, y, rank, min(rows, 2));
   rows_fetch(c, a, x, true, mine);
   rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, rows > 1, mine + held);
   float edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0, elements = fmaxf(rows_elements(c, p, strip, y, rank), 1);
@@ -329,7 +323,6 @@ INLINE void layer_rows(NormKernel c, const NormParams *p) {
 #pragma unroll 1
   for (int i = 0; i < rows; i++, y += NORM_ALIKE * p->y_stride) {
     x += NORM_ALIKE * p->x_stride;
-    rows_ends(p, y + 2 * NORM_ALIKE * p->y_stride, rank, i + 2 < rows);
     rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, i + 2 < rows, mine + then * held);
     float next = a.edge >= 0 && i + 1 < rows ? load_one(x, a.edge, c.kind) : 0;
     wait_but(2);

@@ -51,7 +51,6 @@ INLINE void norm_odd(NormKernel c, const NormParams *p, int blocks) {
   odd_hint(p, row, n * in, t);
   begin_kernel();
   NormRow r = norm_row_of(c, p, row, (int64_t)row);
-  if (n) norm_ends(c, p, r, t, lanes);
   int head = strip_head(r.y, per), mine = lane % group, before = first - mine; // by blocks: chunks before them
   Strip s = strip_of(head, n, per);
   const char *x = r.x + (head + first * per) * in, *weight = (const char *)p->weight + first * 16 + (head * in & ~3);
