@@ -40,9 +40,9 @@ template <int kind, int rounds> INLINE void keep_equal(Short<kind, rounds> &s, f
     }
 }
 
-// Which lanes of a row, or whether its only one.
+// Which lanes of a row vote for it.
 template <int kind, int rounds> INLINE uint32_t row_vote(const Short<kind, rounds> &s, bool vote) {
-  return s.lanes == 1 ? vote : __ballot_sync(~0u, vote) & row_mask(s.lanes);
+  return s.lanes == 1 ? (uint32_t)vote << threadIdx.x % 32 : __ballot_sync(~0u, vote) & row_mask(s.lanes);
 }
 
 // The chunk of a round that is known at run time.
