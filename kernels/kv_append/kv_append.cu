@@ -185,12 +185,13 @@ INLINE void unit_join(KvUnit u, uint32_t *w) {
   for (int i = 0; i < count; i++) w[i / per] = i % per ? w[i / per] | w[i] << i % per * u.in * 8 : w[i];
 }
 
-INLINE uint32_t unit_fp8(KvUnit u, int kind, KvScale scale, const uint32_t *w) {
+INLINE uint32_t unit_fp8(KvUnit u, int kind, float over, const uint32_t *w) {
   const int count = u.bytes;
   float f[4] = {};
   uint32_t to;
   to_floats(w, u.in == 2 ? (count + 1) / 2 * 2 : count, kind_of(u.in, kind), f);
-  kv_divide(scale, count, f);
+#pragma unroll
+  for (int j = 0; j < count; j++) f[j] *= over;
   from_floats(f, 4, KIND_FP8, &to);
   return to;
 }
@@ -207,14 +208,16 @@ INLINE void unit_store_if(KvUnit u, char *at, bool wanted, uint32_t w) {
 typedef struct KvMoved {
   uint32_t k[4], v[4];
   uint32_t unit;
-  uint32_t slot; // 2^31 or more: nowhere
+  uint32_t slot, high; // the slot's words, as they were loaded
+  bool there;          // it is a token
 } KvMoved;
 
-// The slot of a token; those below 0 or beyond 2^31 are as good as the last one before 2^32.
-INLINE uint32_t unit_slot(const char *id, int bytes) {
-  uint32_t low = *(const uint32_t *)id, high = 0;
-  if (bytes == 8) high = ((const uint32_t *)id)[1];
-  return high ? ~0u : low;
+// The slot of a token. A predicate in place of a branch between loads.
+INLINE void unit_slot(const char *id, int bytes, KvMoved *m) {
+  m->slot = *(const uint32_t *)id;
+  asm volatile("{\n .reg .pred p;\n setp.eq.s32 p, %2, 8;\n mov.u32 %0, 0;\n @p ld.global.u32 %0, [%1 + 4];\n}"
+               : "=r"(m->high)
+               : "l"(__cvta_generic_to_global(id)), "r"(bytes));
 }
 
 // Where a block's first token is.
@@ -230,17 +233,17 @@ INLINE void unit_fetch(KvUnit u, const KvShortParams &p, const KvFirst &first, u
   m->unit = i - down * p.units.by;
   unit_load(u, first.k + (uint64_t)token * p.k_step + (uint64_t)m->unit * from, m->k);
   unit_load(u, first.v + (uint64_t)token * p.v_step + (uint64_t)m->unit * from, m->v);
-  m->slot = unit_slot(first.slot + (uint64_t)token * (uint32_t)p.id_bytes, p.id_bytes);
-  if (down > first.left) m->slot = ~0u;
+  unit_slot(first.slot + (uint64_t)token * (uint32_t)p.id_bytes, p.id_bytes, m);
+  m->there = down <= first.left;
 }
 
 INLINE void unit_give(KvUnit u, const KvShortParams &p, KvMoved *m) {
   const bool fp8 = u.in != u.out;
-  const bool wanted = m->slot < p.places;
+  const bool wanted = m->there && !m->high && m->slot < p.places; // slots below 0 are beyond 2^31
   uint64_t at = (uint64_t)m->slot * p.row + (uint64_t)m->unit * (uint32_t)u.bytes;
   unit_join(u, m->k), unit_join(u, m->v);
-  unit_store_if(u, (char *)p.k_cache + at, wanted, fp8 ? unit_fp8(u, p.kind, p.k_scale, m->k) : m->k[0]);
-  unit_store_if(u, (char *)p.v_cache + at, wanted, fp8 ? unit_fp8(u, p.kind, p.v_scale, m->v) : m->v[0]);
+  unit_store_if(u, (char *)p.k_cache + at, wanted, fp8 ? unit_fp8(u, p.kind, p.k_over, m->k) : m->k[0]);
+  unit_store_if(u, (char *)p.v_cache + at, wanted, fp8 ? unit_fp8(u, p.kind, p.v_over, m->v) : m->v[0]);
 }
 
 INLINE void kv_units(KvUnit u, const KvShortParams &p) {

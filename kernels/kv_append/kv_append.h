@@ -32,7 +32,7 @@ typedef struct KvShortParams {
   uint32_t row, places;      // bytes of a token in the cache, which has so many places: up to 2^31
   int32_t unit, whole;       // bytes of a unit; whether its elements can be loaded together
   int32_t kind, id_bytes;
-  KvScale k_scale, v_scale;  // fp8
+  float k_over, v_over;      // fp8: KvScale's, whose `up` is 1
 } KvShortParams;
 
 #endif

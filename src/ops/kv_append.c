@@ -146,7 +146,8 @@ static bool plan_short(const SolKvAppend *a, int64_t wide, int64_t ks, int64_t v
   int64_t places = a->pages * a->page_size;
   bool small =
       row <= INT32_MAX / 2 && ks * size <= INT32_MAX && vs * size <= INT32_MAX && places <= INT32_MAX;
-  if (!small) return false;
+  bool tiny = converts(a) && (divisor_of(a->k_scale).up != 1 || divisor_of(a->v_scale).up != 1);
+  if (!small || tiny) return false;
   p->whole = (from & -from) >= count * size;
   int64_t units = row / unit, bytes = 2 * wide * (size + out) * BYTE;
   int64_t as_short = units * (UNIT + (converts(a) ? count * ELEMENT : 0));
@@ -161,7 +162,7 @@ static SolStatus launch_short(SolContext *ctx, const SolKvAppend *a, KvShortPara
   int64_t size = ops_size(a->dtype);
   p->k_cache = a->k_cache, p->v_cache = a->v_cache, p->k = a->k, p->v = a->v, p->slots = a->slots;
   p->last = a->t - 1, p->kind = ops_kind(a->dtype), p->id_bytes = a->id_dtype == SOL_INT64 ? 8 : 4;
-  p->k_scale = divisor_of(a->k_scale), p->v_scale = divisor_of(a->v_scale);
+  p->k_over = divisor_of(a->k_scale).over, p->v_over = divisor_of(a->v_scale).over;
   int kernel = converts(a) ? (size == 4 ? KERNEL_short_fp8_4 : KERNEL_short_fp8_2)
                : size == 1 ? KERNEL_short_1
                : size == 2 ? KERNEL_short_2
