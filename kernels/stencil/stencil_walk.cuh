@@ -108,9 +108,12 @@ INLINE void walk_store(const StencilWalkParams *p, int64_t at, const float (&f)[
 // A lane's part of a row of a warp's 128 results, every 32nd of them, of which there are `columns`.
 INLINE void walk_put(const StencilWalkParams *p, const float *from, int64_t at, int columns) {
   const int lane = threadIdx.x % 32;
-  if (p->y_kind == KIND_FP32 && columns >= 128) {
+  if (columns >= 128 && p->y_kind == KIND_FP32) {
 #pragma unroll
     for (int j = 0; j < 128; j += 32) ((float *)p->y)[at + lane + j] = from[lane + j];
+  } else if (columns >= 128) {
+#pragma unroll
+    for (int j = 0; j < 128; j += 32) ((uint16_t *)p->y)[at + lane + j] = narrow_one(from[lane + j], p->y_kind);
   } else {
 #pragma unroll 1
     for (int j = lane; j < 128 && j < columns; j += 32) store_one(p->y, at + j, p->y_kind, from[j]);
