@@ -1,6 +1,7 @@
 // Rotary position embedding. A thread takes a chunk of pairs and holds both sides, so it may work in place.
 #include "rope_joined.cuh"
 
+#include "ends.cuh"
 #include "tile.cuh"
 
 INLINE void turn_neighbours(float *f, const float *c, const float *s, int count) {
@@ -160,6 +161,7 @@ INLINE void rope_direct(RopeDirect r, const RopeParams &p) {
   int heads = (int)min((int64_t)r.heads, (p.heads - head + (int64_t)p.groups.by - 1) / (int64_t)p.groups.by), tokens = (int)min((int64_t)r.tokens, p.last + 1 - token);
   begin_kernel();
   if (i >= p.items) return;
+  if (p.ends && !head && !unit) ends_prefetch(y, p.y_stride * out, p.ends, tokens, 0, 1);
   int64_t row[ROPE_TOKENS];
   uint32_t raw[ROPE_MANY][2][2], c[ROPE_TOKENS][2], s[ROPE_TOKENS][2];
 #pragma unroll
@@ -222,6 +224,7 @@ INLINE TilePart rope_fetch(int in, int out, int weight_kind, const RopeParams &p
   *y = tile_of(s, p.y, p.y_stride, out, p.tile.y_pitch);
   Extent extent = {(const char *)p.x, (const char *)p.x + (p.last * p.x_stride + p.heads * p.d) * in};
   begin_kernel();
+  if (p.ends && p.tile.segments.by == 1) ends_prefetch(y->at, y->stride, p.ends, y->rows, threadIdx.x, blockDim.x);
   tile_fetch(*x, extent, memory, in);
   rope_tables(p, s, weight_kind);
   tile_arrived();

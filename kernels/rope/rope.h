@@ -40,6 +40,7 @@ typedef struct RopeParams {
   Divider32 d32, blocks32; // joined heads: by the columns of a head; by the blocks on a token
   uint32_t joined;         // joined heads of a token
   uint32_t block_tokens;   // of a block, where threads exchange elements
+  int32_t ends;            // bytes of y's tokens where their ends are prefetched; 0: they are not
   int32_t lanes;           // by words: threads with the same unit of a token, which share its heads
 } RopeParams;
 

@@ -3,6 +3,7 @@
 #ifndef SOL_KERNELS_ROPE_JOINED_CUH
 #define SOL_KERNELS_ROPE_JOINED_CUH
 
+#include "ends.cuh"
 #include "funnel.cuh"
 #include "rope.cuh"
 
@@ -70,6 +71,7 @@ INLINE void rope_loose(int in, int out, int weight, int kind, int weight_kind, i
     for (int k = 0; k < heads; k++) prefetch_l2(x + k * step * in);
   begin_kernel();
   if (i >= (uint32_t)p.items) return;
+  if (p.ends && !head && !unit) ends_prefetch(y, 0, p.ends, 1, 0, 1);
   bool asks = p.ahead && !head && column < 2 * (uint32_t)p.half && token + p.ahead < p.tokens;
   int64_t row = rope_row(p, token), later = asks ? rope_row(p, token + p.ahead) : -1;
   uint32_t raw[ROPE_LOOSE][4];
@@ -153,6 +155,7 @@ INLINE void rope_windows(int, int, int, int kind, int weight_kind, int y_kind, c
   const char *x = (const char *)p.x + ((uint64_t)token * (uint32_t)p.x_stride + place) * 2;
   char *y = (char *)p.y + ((uint64_t)token * (uint32_t)p.y_stride + place) * 2;
   begin_kernel();
+  if (p.ends && there && !head && !unit) ends_prefetch(y, 0, p.ends, 1, 0, 1);
   bool asks = there && p.ahead && !head && column < (uint32_t)p.half && token + p.ahead < p.tokens;
   int64_t row = there ? rope_row(p, token) : -1, later = asks ? rope_row(p, token + p.ahead) : -1;
 #pragma unroll

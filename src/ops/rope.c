@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
+#include "ops/ends.h"
 #include "ops/tile.h"
 
 enum {
@@ -321,6 +322,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                   .y_kind = ops_kind(out_of(a)),
                   .weight_kind = ops_kind(weight_of(a)),
                   .wide_ids = a->id_dtype == SOL_INT64};
+  p.ends = ends_bytes(a->y, a->x, p.y_stride * out, a->h * a->d * out);
   enum { AHEAD = 4 << 20 }; // bytes of x
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
   p.ahead = (uint32_t)(AHEAD / (a->h * a->d * in));
