@@ -121,7 +121,7 @@ template <int kind, int rounds> INLINE void sample_few(const SampleParams &p) {
   typedef typename Few<kind>::Entry Entry;
   Short<kind, rounds> s;
   uint64_t row, stream;
-  float top = short_row<true>(p, s, &row, &stream);
+  float top = short_row<true, false>(p, s, &row, &stream);
   CutKey cut = key_below<kind>(p, s, top, top == top ? key_of_value<kind>(top) : lowest_key<kind>());
   int surplus = max((int)cut.count - (int)p.k, 0);
   if (__any_sync(~0u, surplus > 1)) drop_equals<kind>(s, cut.low + 1, surplus > 1 ? surplus : 0), surplus = surplus == 1;

@@ -42,6 +42,7 @@ typedef struct SampleParams {
   uint32_t columns;          // of a group, of sol_groups_...
   uint32_t steps;            // of coarse hulls, the bits of an element
   float depth;               // of a rough cut
+  int32_t room;              // of sol_short_..._close: chunks of a warp's rows in shared memory
   int32_t each, list;        // of sol_few_...: entries of a lane, and how far lists are apart
   float cut, cut_apart;      // likewise: where the k-th largest of normally distributed elements is, in deviations, and how far the next one from it
 } SampleParams;

@@ -4,6 +4,7 @@
 
 #include "coarse.cuh"
 #include "cut.cuh"
+#include "staged.cuh"
 #include "weigh.cuh"
 
 template <int kind, int rounds_> struct Short : Rounds<kind == KIND_FP32 ? 4 : 2, rounds_> {
@@ -37,6 +38,11 @@ template <int kind, int rounds> INLINE void keep_equal(Short<kind, rounds> &s, f
         s.v[r].u[j] = (two.x == top ? 0 : span_lowest(kind) & 0xffff) | (two.y == top ? 0 : span_lowest(kind) & 0xffff0000u);
       }
     }
+}
+
+// Which lanes of a row vote for it.
+template <int kind, int rounds> INLINE uint32_t row_vote(const Short<kind, rounds> &s, bool vote) {
+  return s.lanes == 1 ? (uint32_t)vote << threadIdx.x % 32 : __ballot_sync(~0u, vote) & row_mask(s.lanes);
 }
 
 // The chunk of a round that is known at run time.
@@ -217,12 +223,13 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
       if (wanted >= upto) round = r + 1, less = upto;
     }
     Vec v = chunk_of(s, round), hulls = coarse_chunk<cuts, kind>(v, coarse, low);
-    sum_coarse(hulls, shares, s.lanes, &own, &upto);
+    own = ~0u; // one lane has all of the row
+    if (s.lanes > 1) sum_coarse(hulls, shares, s.lanes, &own, &upto);
     uint32_t rest = wanted - less - row_before(s.lanes, s.lane, own);
     bool mine = rest < own; // less than 0, too, is not
     int at = find_coarse(hulls, &rest);
     bool taken = !done && mine && select_takes(value_at<kind>(v, at), top, p.per, kind == KIND_BF16, rest, random);
-    uint32_t by = __ballot_sync(~0u, taken) & row_mask(s.lanes);
+    uint32_t by = row_vote(s, taken);
     if (cuts && count_before(s, by ? __ffs(by) - 1 : 0, v, round, at) >= (uint32_t)p.k) taken = by = 0;
     if (taken) put_id(p, row, column_of(s, round) + at);
     done |= by != 0;
@@ -254,7 +261,7 @@ INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, floa
     chunk_hulls<cuts>(s, v, low, hull);
     int at = find_element<Short<kind, rounds>::per>(hull, &spot.rest);
     bool taken = !done && spot.round >= 0 && spot.rest < select_hulled(short_place(s, value_at<kind>(v, at)));
-    uint32_t by = __ballot_sync(~0u, taken) & row_mask(s.lanes);
+    uint32_t by = row_vote(s, taken);
     if (cuts && count_before(s, by ? __ffs(by) - 1 : 0, v, spot.round, at) >= (uint32_t)p.k) taken = by = 0;
     if (taken) put_id(p, row, column_of(s, spot.round) + at);
     done |= by != 0;
@@ -370,18 +377,22 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
   }
 }
 
-// The row of this thread and its random numbers; the largest element. weights: elements are to be weighed, not their hulls.
-template <bool weights, int kind, int rounds>
+// The row of this thread and its random numbers; the largest element. weights: elements are to be weighed, not their hulls. close: rows are staged.
+template <bool weights, bool close, int kind, int rounds>
 INLINE float short_row(const SampleParams &p, Short<kind, rounds> &s, uint64_t *row, uint64_t *stream) {
   uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
-  *row = block * (SHORT_THREADS >> p.lane_bits) + (threadIdx.x >> p.lane_bits);
-  s.lanes = 1 << p.lane_bits, s.lane = threadIdx.x & (s.lanes - 1), s.used = p.rounds;
-  load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, *row, ~0u);
+  const int lane_bits = close ? 0 : p.lane_bits;
+  *row = block * (SHORT_THREADS >> lane_bits) + (threadIdx.x >> lane_bits);
+  s.lanes = 1 << lane_bits, s.lane = threadIdx.x & (s.lanes - 1), s.used = p.rounds;
+  uint64_t seed = close && *row < p.m ? (uint64_t)p.seeds[*row] : 0; // in flight along with the rows
+  if (close) take_staged(s, p, *row, held + threadIdx.x / 32 * p.room, ~0u);
+  else load_rounds(s, p.x, p.x_stride, p.m, (int)p.n, *row, ~0u);
   if (kind != KIND_FP32 && !weights)
 #pragma unroll
     for (int r = 0; r < rounds; r++)
       if (r % SHORT_TURN && r >= s.used && r < whole_turns<rounds>(s.used)) s.v[r].v = make_uint4(~0u, ~0u, ~0u, ~0u);
-  *stream = select_stream(*row < p.m ? (uint64_t)p.seeds[*row] : 0, p.step);
+  if (!close && *row < p.m) seed = (uint64_t)p.seeds[*row];
+  *stream = select_stream(seed, p.step);
   float top = top_of(s);
   bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && weights && fabsf(top * p.per) > SELECT_FURTHEST);
   if (equal) {
@@ -392,27 +403,31 @@ INLINE float short_row(const SampleParams &p, Short<kind, rounds> &s, uint64_t *
   return top;
 }
 
-template <int kind, int rounds, bool share, bool cuts> INLINE void sample_short(const SampleParams &p) {
+template <int kind, int rounds, bool share, bool cuts, bool close> INLINE void sample_short(const SampleParams &p) {
   Short<kind, rounds> s;
   uint64_t row, stream;
-  float top = short_row<share>(p, s, &row, &stream);
+  float top = short_row<share, close>(p, s, &row, &stream);
   if (share) draw_weights(p, s, row, stream);
   else if constexpr (kind != KIND_FP32) draw_coarse<cuts>(p, s, top, row, stream);
   else draw_hulls<cuts>(p, s, top, row, stream);
 }
 
-#define SHORT_KERNEL(kind, rounds, share, cuts, name, blocks)                                                \
+#define SHORT_KERNEL(kind, rounds, share, cuts, close, name, blocks)                                         \
   KERNEL __launch_bounds__(SHORT_THREADS, blocks) sol_short_##kind##_##name(const __grid_constant__ SampleParams p) {  \
     begin_kernel();                                                                                          \
-    sample_short<KIND_##kind, rounds, share, cuts>(p);                                                       \
+    sample_short<KIND_##kind, rounds, share, cuts, close>(p);                                                \
   }
 // few, many: rounds of the kernels for all elements; theirs, and those between, have registers for 28, 20 and 24 warps of an SM. weighed: of those with a top_p.
+// close_...: of rows close to each other, one a thread.
 #define SHORT_KERNELS(kind, of_few, of_many, weighed)                                                        \
-  SHORT_KERNEL(kind, of_few, false, false, few, 7)                                                           \
-  SHORT_KERNEL(kind, SHORT_SOME, false, false, some, 6)                                                      \
-  SHORT_KERNEL(kind, of_many, false, false, many, 5)                                                         \
-  SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, cut, 4)                                                      \
-  SHORT_KERNEL(kind, weighed, true, false, weights, 5)
+  SHORT_KERNEL(kind, of_few, false, false, false, few, 7)                                                    \
+  SHORT_KERNEL(kind, SHORT_SOME, false, false, false, some, 6)                                               \
+  SHORT_KERNEL(kind, of_many, false, false, false, many, 5)                                                  \
+  SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, false, cut, 4)                                               \
+  SHORT_KERNEL(kind, weighed, true, false, false, weights, 5)                                                \
+  SHORT_KERNEL(kind, SHORT_TURN, false, false, true, close_least, 9)                                         \
+  SHORT_KERNEL(kind, of_few, false, false, true, close_few, 7)                                               \
+  SHORT_KERNEL(kind, of_many, false, false, true, close_many, 5)
 SHORT_KERNELS(FP32, SHORT_FEW, SHORT_ROUNDS, SHORT_ROUNDS)
 SHORT_KERNELS(FP16, SHORT_LESS, SHORT_MANY, SHORT_LESS)
 SHORT_KERNELS(BF16, SHORT_LESS, SHORT_MANY, SHORT_LESS)

@@ -9,17 +9,19 @@
 #include "kernels/select/weight.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 20, GROUPS = 24, KEPT = 30 }; // of the kernels
-enum { FEW, SOME, MANY, CUT, WEIGHTS, SHORTS };                   // of those of short rows, for each type
+enum { DRAW = 0, SHORT = 5, WEIGH = 29, GROUPS = 33, KEPT = 39 }; // of the kernels
+// Of those of short rows, for each type.
+enum { FEW, SOME, MANY, CUT, WEIGHTS, CLOSE_LEAST, CLOSE_FEW, CLOSE_MANY, SHORTS };
+#define SHORT_NAMES(kind)                                                                                    \
+  "sol_short_" #kind "_few", "sol_short_" #kind "_some", "sol_short_" #kind "_many",                         \
+      "sol_short_" #kind "_cut", "sol_short_" #kind "_weights", "sol_short_" #kind "_close_least",           \
+      "sol_short_" #kind "_close_few", "sol_short_" #kind "_close_many"
 static const char *const kernel_names[] = {
-    "sol_draw_2_32_32",      "sol_draw_4_64_32",       "sol_draw_2_32_256",      "sol_draw_2_64_256",
-    "sol_draw_4_64_256",     "sol_short_FP32_few",     "sol_short_FP32_some",    "sol_short_FP32_many",
-    "sol_short_FP32_cut",    "sol_short_FP32_weights", "sol_short_FP16_few",     "sol_short_FP16_some",
-    "sol_short_FP16_many",   "sol_short_FP16_cut",     "sol_short_FP16_weights", "sol_short_BF16_few",
-    "sol_short_BF16_some",   "sol_short_BF16_many",    "sol_short_BF16_cut",     "sol_short_BF16_weights",
-    "sol_weigh_2_warp",      "sol_weigh_4_warp",       "sol_weigh_2_block",      "sol_weigh_4_block",
-    "sol_groups_FP32_warp",  "sol_groups_FP16_warp",   "sol_groups_BF16_warp",   "sol_groups_FP32_block",
-    "sol_groups_FP16_block", "sol_groups_BF16_block",  "sol_few_FP32",           "sol_few_FP16",
+    "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",    "sol_draw_2_64_256",
+    "sol_draw_4_64_256",     SHORT_NAMES(FP32),       SHORT_NAMES(FP16),      SHORT_NAMES(BF16),
+    "sol_weigh_2_warp",      "sol_weigh_4_warp",      "sol_weigh_2_block",    "sol_weigh_4_block",
+    "sol_groups_FP32_warp",  "sol_groups_FP16_warp",  "sol_groups_BF16_warp", "sol_groups_FP32_block",
+    "sol_groups_FP16_block", "sol_groups_BF16_block", "sol_few_FP32",         "sol_few_FP16",
     "sol_few_BF16"};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
@@ -288,6 +290,17 @@ static bool short_plan(SampleParams *p, int in, bool kept, OpsLaunch *l) {
   return true;
 }
 
+// Whether rows that have a thread each are so close to each other that their sectors are all there is: then they come by way of shared memory.
+static bool close_plan(SampleParams *p, int in, OpsLaunch *l) {
+  enum { SECTOR = 32, LANES = 32, CHUNK = 16, BANKS = 8 }; // BANKS: chunks that are in different ones
+  int64_t row = p->n * in;
+  if (p->k || p->share || p->lane_bits || p->x_stride < row || p->x_stride - row >= SECTOR) return false;
+  int64_t chunks = ops_ceil_div(CHUNK - in + (LANES - 1) * p->x_stride + row, CHUNK);
+  p->room = (int32_t)(ops_ceil_div(chunks, BANKS) * BANKS);
+  l->shared = (uint32_t)(SHORT_THREADS / LANES * p->room * CHUNK);
+  return true;
+}
+
 static SolStatus launch_greedy(SolContext *ctx, const SolSample *a, SolStream stream) {
   SolArgmax first = {.y = a->ids,
                      .x = a->x,
@@ -329,7 +342,11 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.kernel = KEPT + kind;
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, false, &l)) {
     bool few = p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS), some = p.rounds <= SHORT_SOME;
-    l.kernel = SHORT + SHORTS * kind + (p.share ? WEIGHTS : p.k ? CUT : few ? FEW : some ? SOME : MANY);
+    l.kernel = SHORT + SHORTS * kind;
+    if (close_plan(&p, in, &l))
+      l.kernel += p.rounds <= SHORT_TURN ? CLOSE_LEAST : few ? CLOSE_FEW : CLOSE_MANY;
+    else
+      l.kernel += p.share ? WEIGHTS : p.k ? CUT : few ? FEW : some ? SOME : MANY;
   } else if (!p.k && !p.share) {
     p.rounds = group_plan(ctx, a->m, a->n, in, &l);
     l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
