@@ -77,29 +77,6 @@ INLINE void sum_coarse(const Vec &hulls, uint32_t shares, int lanes, uint32_t *o
 #endif
 }
 
-// Adds the hulls of all lanes' chunks to sums that the warp's lanes have parts of; what this lane's is of that: 1 is the hull of the largest. Rounded.
-INLINE void add_coarse(const Vec &hulls, float *sum) {
-#if __CUDA_ARCH__ >= 800
-  const uint32_t ones = 0x3c003c00u;
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %8}, {%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(hulls.u[0]), "r"(hulls.u[1]), "r"(hulls.u[2]), "r"(hulls.u[3]), "r"(ones));
-#else
-#pragma unroll
-  for (int j = 0; j < 4; j++) {
-    float2 two = widen2(hulls.u[j], KIND_FP16);
-    sum[0] += two.x + two.y;
-  }
-#endif
-}
-INLINE float coarse_added(const float *sum) {
-#if __CUDA_ARCH__ >= 800
-  return threadIdx.x % 4 ? 0 : sum[0] + sum[2]; // lanes of four have the same
-#else
-  return sum[0];
-#endif
-}
-
 // The element of a chunk with these hulls on which the rest of a random number falls.
 INLINE int find_coarse(const Vec &hulls, uint32_t *rest) {
   float left = (float)*rest * 0x1p-19f, upto = 0, before = 0;

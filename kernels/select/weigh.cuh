@@ -8,7 +8,6 @@
 #ifndef SOL_KERNELS_SELECT_WEIGH_CUH
 #define SOL_KERNELS_SELECT_WEIGH_CUH
 
-#include "coarse.cuh"
 #include "cut.cuh"
 #include "draw.cuh"
 
@@ -316,37 +315,12 @@ template <int kind, bool alone> INLINE int draw_once(Weigher<kind, alone> &w, Cu
   return w.h.rank || w.h.warp ? NOT_MINE : f.column;
 }
 
-// Whether coarse hulls, which take a quarter of the instructions of weights, are enough to see that what comes before an element, and all equal to it, weigh less than
-// `target`. Coarse hulls are of exact distances from the largest: not where weights are of rounded ones.
-template <int kind, bool alone>
-INLINE bool surely_less(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint32_t bits, uint64_t target) {
-  const float EXACT = 1024, least = kind == KIND_BF16 ? SELECT_COARSE_BF16 : SELECT_COARSE_FP16, rounding = 1 + 0x1p-9f;
-  if (!(fabsf(w.scale.add) < EXACT)) return false;
-  const Coarse coarse = coarse_of<kind>(w.top, p.steps);
-  const uint32_t low = word_below<kind, 0>(key_of_bits<kind>(bits));
-  float sum[4] = {0, 0, 0, 0};
-#pragma unroll 2
-  for (int k = 0; k < w.rounds; k++) {
-    Vec hulls = {make_uint4(0, 0, 0, 0)};
-    if (k < w.h.count) {
-      hulls.v = held_vector(w.h, k);
-#pragma unroll
-      for (int j = 0; j < 4; j++) hulls.u[j] = coarse_word<kind>(hulls.u[j], coarse) & mask_above<kind, 0>(hulls.u[j], low);
-    }
-    add_coarse(hulls, sum);
-  }
-  uint64_t ends = (uint64_t)weigh_one<CUT>(w, cut, w.front, w.front_at) + weigh_one<CUT>(w, cut, w.back, w.back_at);
-  uint64_t most = row_all<false>(w, ends + (uint64_t)(coarse_added(sum) * (0x1p28f / least * rounding)) + 1);
-  return most < target;
-}
-
 template <int kind, bool alone> INLINE int draw_share(Weigher<kind, alone> &w, const SampleParams &p, Cut cut, uint64_t stream) {
   uint64_t whole = p.k ? measure<CUT>(w, cut) : measure<0>(w, cut), target = target_of(p, whole);
 #pragma unroll 1
   for (uint32_t trial = 0;; trial++) {
     Found f = find<CUT>(w, cut, __umul64hi(select_random(stream, trial), whole));
     cut = Cut{value_of_bits<kind>(f.bits), f.column - 1};
-    if (kind != KIND_FP32 && surely_less(w, p, cut, f.bits, target)) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
     w.floor = cut.value;
     whole = measure<CUT>(w, cut);
     if (whole < target) return w.h.rank || w.h.warp ? NOT_MINE : f.column;
