@@ -203,14 +203,6 @@ INLINE uint32_t piece_nans(uint32_t *x, int in, int kind) {
   return nans;
 }
 
-// Prefetches the ends of its row that the piece has.
-INLINE void piece_ends(const QuantizeParams &p, const QuantizePlace &a, int in) {
-  const char *y = (const char *)p.y + (int64_t)a.row * p.y_stride;
-  if (a.left <= 0) return;
-  if (a.number == 0) end_prefetch(y, false);
-  if (a.left <= columns_of(in)) end_prefetch(y + p.ends, true);
-}
-
 // What a warp's last lane has, for the first lane of the next: by turns and warps, after a place that is not used.
 typedef struct QuantizeEdges {
   uint32_t w[QUANTIZE_EACH * QUANTIZE_BLOCK / 32 + 1][4];
@@ -227,7 +219,6 @@ INLINE void quantize_blocks(const QuantizeParams &p, int in, int kind, int how, 
 #pragma unroll
   for (int k = 0; k < each; k++) {
     a[k] = quantize_place(p, first + k * QUANTIZE_BLOCK, in);
-    if (p.ends) piece_ends(p, a[k], in);
     const char *x = (const char *)p.x + (int64_t)a[k].row * p.x_stride + a[k].number * QUANTIZE_PIECE;
     load_piece(quantize_extent(p, in), x, a[k].left, in, &piece[k]);
   }
@@ -287,7 +278,6 @@ INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, in
   Vec v[6];
   uint32_t most[2] = {0, 0}, w[2];
   begin_kernel();
-  row_ends(a, p.m, p.y, p.y_stride, p.ends);
   chunks_load(r, count, in, v);
 #pragma unroll
   for (int k = 0; k < count; k++) {

@@ -34,7 +34,6 @@ typedef struct QuantizeParams {
   int32_t lane_bits;             // rows: 2^lane_bits threads share one; below 0: a block does
   int32_t shifted;               // pieces of y may start anywhere: otherwise each is aligned to its size
   int32_t x_kind, how;
-  int32_t ends;                  // bytes of y's rows where their ends are prefetched; 0: they are not
   int32_t of_block;              // rows in a cluster: chunks of a block
   HeldShape held;     // rows that no registers hold, on other GPUs
   StreamShape stream; // long rows, on GPUs with asynchronous copies

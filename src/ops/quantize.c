@@ -7,7 +7,6 @@
 #include "ops/chunks.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
-#include "ops/ends.h"
 #include "ops/held.h"
 #include "ops/narrow.h"
 #include "ops/parts.h"
@@ -305,7 +304,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                       .x_kind = ops_kind(a->dtype),
                       .how = f->how};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
-  p.ends = ends_bytes(a->y, a->x, p.y_stride, is_packed(a) ? a->n / 2 : a->n);
   p.shifted = !elementwise_aligned(a->y, a->m > 1 ? p.y_stride : 0, bytes);
   l.kernel = is_narrow(a, p.shifted) ? plan_narrow(ctx, a, &p, &l)
              : f->group              ? plan_blocks(a, &p, &l)
