@@ -292,7 +292,7 @@ static double records_of_waves(const Spread *m, double lanes) {
 // Of `lanes` that wait for a word, swaps that they try behind a test. Who comes to the test one after another sets as many
 // records as there are swaps: the logarithm of how many have something better than the word had at first, give or take
 // its root. So no more than that many try. Of those that come over `clocks` all try that come before the first swap shows; of
-// those that come while later ones do, ever fewer (bench/probe_hot.cu, raise: over 2000 clocks 0.8 of each lane, over 10000 0.15, over 40000 0.06).
+// those that come while later ones do, ever fewer (bench/probe_hot.cu, raise: of lanes that come over 2000 clocks 0.05 to 0.7 try, over 10000 0.05 to 0.8, over 40000 0.01 to 0.1).
 static double guarded_tries(const MachineModel *c, double records, double lanes, double clocks) {
   double better = 1, turns = sol_larger(clocks / c->swap_clocks, 1);
   for (double i = 0; i < records + 2 * __builtin_sqrt(records) && better < lanes; i++) better *= 2.718;
