@@ -59,8 +59,8 @@ TEST(ends_of_rows_that_lie_apart) {
   CHECK_INT(ends_bytes(y, x, 128, 96), 0); // whole sectors
   CHECK_INT(ends_bytes(y, y, 70, 64), 0);  // in place
   CHECK_INT(ends_bytes(NULL, x, 70, 64), 0);
-  CHECK_INT(ends_bytes(y, x, 4000, 2048), 2048);
-  CHECK_INT(ends_bytes(y, x, 4000, 2050), 0); // too long
+  CHECK_INT(ends_bytes(y, x, 4010, 2048), 2048);
+  CHECK_INT(ends_bytes(y, x, 4010, 2050), 0); // too long
   CHECK_INT(ends_bytes(y, x, INT64_MAX, (int64_t)INT32_MAX + 1), 0);
 }
 
