@@ -365,7 +365,7 @@ static void add_waiting(Made *m) {
 // Where most warps have no lane for a guarded load, it is waited for as often as one has.
 TEST(a_guarded_load_without_a_lane_is_not_waited_for) {
   Made m = {0};
-  m.ptx[0] = did(1, "ld.shared.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
+  m.ptx[0] = did(1, "@%p1 ld.shared.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
   m.ptx[1] = did(2, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
   add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_SHARED_LOAD, true);
   add_waiting(&m);
@@ -378,8 +378,8 @@ TEST(a_guarded_load_without_a_lane_is_not_waited_for) {
 // the guarded addition, for no lane.
 TEST(guarded_loads_are_waited_for_together) {
   Made m = {0};
-  m.ptx[0] = did(1, "ld.shared.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
-  m.ptx[1] = did(2, "ld.shared.f32 %f2, [%rd2];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
+  m.ptx[0] = did(1, "@%p1 ld.shared.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
+  m.ptx[1] = did(2, "@%p1 ld.shared.f32 %f2, [%rd2];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_SHARED_LOAD, 10);
   m.ptx[2] = did(3, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
   m.ptx[3] = did(4, "add.f32 %f3, %f2, %f3;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
   for (uint32_t i = 0; i < 4; i++) {
@@ -437,19 +437,20 @@ TEST(long_code_has_to_be_fetched) {
   for (size_t k = 0; k < SOL_COUNT(counts); k++) {
     Made m = {0};
     SolArena arena = {0};
-    m.ptx[0] = did(1, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100 * counts[k]);
-    m.ptx[1] = did(2, "mul.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100 * 50 * 10);
+    m.ptx[0] = did(1, "mov.f32 %f3, 0f00000000;", SOL_EMU_CLASS_INT, SOL_EMU_KIND_OTHER, 100);
+    m.ptx[1] = did(2, "add.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100 * counts[k]);
+    m.ptx[2] = did(3, "mul.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100 * 50 * 10);
     for (uint32_t i = 0; i < counts[k] + 10; i++)
       insts[i] = (SassInst){
-          .line = i < counts[k] ? 1 : 2, .target = SASS_NONE, .unit = SASS_UNIT_FP32, .stall = 1, .sets = 7};
+          .line = i < counts[k] ? 2 : 3, .target = SASS_NONE, .unit = SASS_UNIT_FP32, .stall = 1, .sets = 7};
     add_block(&m, counts[k], 1, SASS_NONE);
     add_block(&m, 10, SASS_NONE, 1);
     m.code.insts = insts;
     m.code.count = counts[k] + 10;
     m.code.blocks = m.blocks;
-    CHECK(audit_machine_code(&m.code, model.device, m.ptx, 2, &arena));
-    CHECK_NEAR(m.ptx[0].executed.clocks, 100.0 * counts[k] * clocks[k], 1e-6 * counts[k]);
-    CHECK_NEAR(m.ptx[1].executed.clocks, 100.0 * 500, 1e-6);
+    CHECK(audit_machine_code(&m.code, model.device, m.ptx, 3, &arena));
+    CHECK_NEAR(m.ptx[1].executed.clocks, 100.0 * counts[k] * clocks[k], 1e-6 * counts[k]);
+    CHECK_NEAR(m.ptx[2].executed.clocks, 100.0 * 500, 1e-6);
     sol_arena_free(&arena);
   }
 }
@@ -576,6 +577,23 @@ TEST(a_call_is_executed_as_often_as_it_is_needed) {
   CHECK_NEAR(called_by("rem.u64 %rd3, %rd1, %rd4;", SOL_EMU_CLASS_INT, 0), 4000, 1e-3);
   CHECK_NEAR(called_by("div.rn.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, 0), 0, 1e-9);
   CHECK_NEAR(called_by("div.rn.f32 %f3, %f1, %f4;", SOL_EMU_CLASS_FLOAT, 40), 1000, 1e-3);
+}
+
+// A loop of eight turns that ptxas unrolls whole, with additions of three: all is in the first block, which no branch leads back to.
+TEST(the_first_block_is_executed_once) {
+  Made m = {0};
+  m.ptx[0] = did(1, "mov.u32 %r1, 0;", SOL_EMU_CLASS_INT, SOL_EMU_KIND_OTHER, 10);
+  m.ptx[1] = did(2, "ld.const.u32 %r2, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_CONST_LOAD, 80);
+  m.ptx[2] = did(3, "add.s32 %r1, %r1, %r2;", SOL_EMU_CLASS_INT, SOL_EMU_KIND_OTHER, 80);
+  m.ptx[3] = did(4, "add.s32 %r3, %r3, 4;", SOL_EMU_CLASS_INT, SOL_EMU_KIND_OTHER,
+                 80); // a counter, of which one addition is left
+  for (uint32_t i = 0; i < 8; i++) add_inst(&m, 2, SASS_UNIT_OTHER, SASS_KIND_NONE, false);
+  for (uint32_t i = 0; i < 4; i++) add_inst(&m, 3, SASS_UNIT_OTHER, SASS_KIND_NONE, false);
+  add_inst(&m, 4, SASS_UNIT_INT, SASS_KIND_NONE, false);
+  add_block(&m, 13, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 4);
+  CHECK_NEAR(m.ptx[1].executed.issues, 8 * 10, 1e-6);
+  CHECK_NEAR(m.ptx[2].executed.issues, 4 * 10, 1e-6);
 }
 
 // Most of what a block holds comes from lines that were not executed (constants that ptxas moved), but one line of its own was: so

@@ -46,7 +46,8 @@ typedef struct AuditProgram AuditProgram;
   X(unit_waits)   /* for other results of variable latency: special functions, conversions, constants */     \
   X(reds)         /* atomics on global memory without a result */                                            \
   X(constants)    /* loads of constants that the constant unit serves: not operands, nor uniform ones */     \
-  X(idle)         /* of the issues, those that are guarded and have no lane */
+  X(uniform_constants) /* loads of constants at uniform registers */                                         \
+  X(idle)              /* of the issues, those that are guarded and have no lane */
 typedef struct AuditExecuted {
 #define AUDIT_MACHINE_FIELD(name) double name;
   AUDIT_MACHINE(AUDIT_MACHINE_FIELD)

@@ -17,6 +17,7 @@
 //     often as it is entered. What alone holds a line that votes is as sure as that line.
 //  6. Of two loops with the same lines the one with fewer copies of them does what the other leaves, less than one of its rounds.
 //  7. Copies of an instruction in blocks of lines that were not executed do not count.
+//  8. The first block, unless it is a loop, is executed as often as the first instruction: a loop may be unrolled into it whole.
 #include "audit/inside.h"
 #include "base/sort.h"
 
@@ -367,6 +368,8 @@ static bool settle(Fit *f, Inflow *in, double start, bool clamp) {
       f->times[b] = 0;
     else if (f->detour[b] >= 0)
       f->times[b] = f->detour[b] * f->times[b - 1];
+    else if (!b && !in[0].loop && f->insts[0].text[0] != '@')
+      f->times[b] = start;
     else if (!f->strength[b] || c->blocks[b].subroutine)
       f->times[b] = guess_flow(f, b, b ? &in[b] : NULL, start);
     else if (clamp && b && in[b].any && !in[b].loop && f->times[b] > in[b].all && !is_sure(f, b))
@@ -459,6 +462,7 @@ static void spread(Fit *f) {
       if (m->kind == SASS_KIND_ATOMIC && m->sets >= SASS_SCOREBOARDS) in->executed.reds += f->times[b];
       if (m->kind == SASS_KIND_SHUFFLE) in->executed.shuffles += f->times[b];
       if (m->kind == SASS_KIND_CONST_LOAD) in->executed.constants += f->times[b];
+      if (m->kind == SASS_KIND_UNIFORM_LOAD) in->executed.uniform_constants += f->times[b];
       add_pipe((SassUnit)m->unit, f->times[b], heavy * mad_turns(f, m), &in->executed);
       bool own = in->kind == SOL_EMU_KIND_LOCAL_LOAD || in->kind == SOL_EMU_KIND_LOCAL_STORE;
       if (is_local(m->kind) && !own) in->executed.spills += f->times[b] * m->width / 4;

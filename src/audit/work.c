@@ -190,15 +190,17 @@ static void add_swaps(const MachineModel *m, const AuditInst *in, double scale, 
   w->issues += in->executed.issues * (more / times) * scale;
 }
 
-// Where the machine code is known, its waits are counted there (scoreboards.c), and those constants are left out that it has as
-// operands or loads for a whole warp into uniform registers.
+// Where the machine code is known, its waits are counted there (scoreboards.c), and those constants are left out whose place it knows:
+// operands, and loads of such into uniform registers. Other loads into uniform registers wait for their line alone.
 static void add_constants(const MachineModel *m, const AuditInst *in, double scale, MachineWork *w) {
-  double requests = (double)in->counts.requests, turns = (double)in->counts.turns;
+  double requests = (double)in->counts.requests, turns = (double)in->counts.turns, loaded = 1, indexed = 1;
   SolFigure shared = m->device->smem_latency;
-  double loaded = in->by_machine && requests > 0 ? sol_smaller(in->executed.constants / requests, 1) : 1;
+  if (in->by_machine && requests > 0) {
+    loaded = sol_smaller(in->executed.constants / requests, 1);
+    indexed = sol_smaller((in->executed.constants + in->executed.uniform_constants) / requests, 1);
+  }
   double lines = (double)in->counts.lines * m->constant_line_clocks / m->constant_clocks;
-  w->constant_turns +=
-      sol_larger(turns * loaded, lines) * scale; // uniform loads have to wait for their line, too
+  w->constant_turns += sol_larger(turns * loaded, lines * indexed) * scale;
   if (!in->by_machine && sol_known(shared) && turns > requests)
     w->shared_waits +=
         (turns - requests) * m->constant_apart_clocks / m->near_in_flight / shared.value * scale;

@@ -41,7 +41,8 @@ typedef enum SassKind {
   SASS_KIND_SHARED_ATOMIC,
   SASS_KIND_ASYNC_COPY,
   SASS_KIND_CONST_LOAD,
-  SASS_KIND_MOVE, // of a register or a constant, by whatever instruction
+  SASS_KIND_UNIFORM_LOAD, // of a constant, at a uniform register
+  SASS_KIND_MOVE,         // of a register or a constant, by whatever instruction
   SASS_KIND_SHUFFLE,
   SASS_KIND_VOTE, // votes and reductions over the warp
   SASS_KIND_BARRIER,
