@@ -146,6 +146,21 @@ TEST(lengths_are_full) { // as their cost has them
   sol_context_destroy(ctx);
 }
 
+TEST(what_a_case_has_not_is_not_there_when_misaligned) {
+  SolContext *ctx = create(SOL_BACKEND_CPU);
+  SolError err = {0};
+  Sets s;
+  OpsCase c = {.dim = {2, 3, 20, 64}, .dtype = SOL_BF16};
+  CHECK_INT(sets_plan(&s, ctx, &ops_attention, &c, 1, &err), SOL_OK);
+  CHECK_INT(sets_open(&s, 1, 1, &err), SOL_OK);
+  SolAttention a;
+  sets_args(&s, 0, &a);
+  CHECK(a.q && a.k && a.v && a.o);
+  CHECK(!a.q_starts && !a.kv_starts); // with starts it would be a batch of sequences of no tokens
+  sets_close(&s);
+  sol_context_destroy(ctx);
+}
+
 TEST(gather_gets_no_order) {
   SolContext *ctx = create(SOL_BACKEND_CPU);
   SolError err = {0};
