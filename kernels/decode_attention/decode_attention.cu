@@ -45,8 +45,14 @@
 #define WIDE_BOXES(kind)                                                                                     \
   KERNEL __launch_bounds__(384, 1) sol_decode_attention_wide_boxes_##kind(const __grid_constant__ DecodeBoxParams p) { \
     let_successor_start();                                                                                   \
-    DecodeLatentBoxes<kind>::run(p);                                                                         \
+    DecodeLatentBoxes<kind, 0>::run(p.all, &p);                                                              \
   }
+#define WIDE_BYTES(kind) DECODE(wide_bytes_##kind, 384, 1, WideBytes<kind>)
+template <int KIND> struct WideBytes {
+  static __device__ __forceinline__ void run(const DecodeParams &p) {
+    DecodeLatentBoxes<KIND, 1>::run(p, 0);
+  }
+};
 #define PART(kind, fp8, d, tiles, ways, keys, places, blocks)                                                \
   KERNEL __launch_bounds__(DECODE_PART_WARPS * 32, blocks)                                                   \
       sol_decode_attention_part_##kind##_##fp8##_##d##_##tiles##_##ways(const __grid_constant__ DecodeBoxParams p) {   \
@@ -58,6 +64,7 @@
 #define FEW(kind)
 #define WIDE(kind)
 #define WIDE_BOXES(kind)
+#define WIDE_BYTES(kind)
 #endif
 #define COMBINE(v) DECODE(combine_##v, DECODE_SLOTS * 32, v > 64 ? 2 : 3, DecodeCombine<v>)
 #include "decode_attention/decode_attention.def"

@@ -9,7 +9,8 @@
 #include "mma.cuh"
 #include "wgmma.cuh"
 
-template <int KIND> struct DecodeLatent {
+// KIND: of the products; FP8: the cache is, and Q and O are of p.kind.
+template <int KIND, int FP8 = 0> struct DecodeLatent {
   enum {
     D = DECODE_LATENT,
     V = DECODE_LATENT_V,
@@ -35,6 +36,10 @@ template <int KIND> struct DecodeLatent {
   // Where 16 bytes number `piece` of a token, or a head, are in a tile.
   static __device__ __forceinline__ uint32_t place_in(int row, int piece) {
     return (uint32_t)(row / 8 * EIGHT + piece / 8 * ATOM + tile_place<128>(row % 8, piece % 8));
+  }
+
+  static __device__ __forceinline__ int kind_of(const DecodeParams &p) {
+    return FP8 ? p.kind : KIND;
   }
 
   // Of all that multiply.
@@ -68,15 +73,24 @@ template <int KIND> struct DecodeLatent {
     if (threadIdx.x % 32 == 0) ((uint8_t *)&s->there[stage])[threadIdx.x / 32] = (uint8_t)bits;
   }
 
+  // Eight elements of Q as fp16, where they are bf16.
+  static __device__ __noinline__ void load_converted(Shared *s, const DecodeParams &p, uint32_t to, int64_t from) {
+    uint32_t x[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) x[i] = narrow2(load_one(p.q, from + i * 2, p.kind), load_one(p.q, from + i * 2 + 1, p.kind), KIND);
+    *(uint4 *)(s->q + to) = {x[0], x[1], x[2], x[3]};
+  }
+
   static __device__ __forceinline__ void load_queries(Shared *s, const DecodeParams &p, const DecodeItem &item) {
 #pragma unroll 6
     for (int i = threadIdx.x; i < ROWS * D / 8; i += THREADS) {
       int row = i / (D / 8), chunk = i % (D / 8), in_group = item.tile * ROWS + row;
       bool there = in_group < p.group;
-      const uint16_t *from = (const uint16_t *)p.q + (there ? item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D : 0) + chunk * 8;
+      int64_t from = (there ? item.b * p.q_row + (int64_t)(item.kv * p.group + in_group) * D : 0) + chunk * 8;
       uint32_t to = shared_address(s->q) + place_in(row, chunk);
-      if (p.q_aligned) copy_async(to, from, there);
-      else copy_elements(to, from, there, 2);
+      if (FP8 && p.kind != KIND && there) load_converted(s, p, place_in(row, chunk), from);
+      else if (p.q_aligned) copy_async(to, (const uint16_t *)p.q + from, there);
+      else copy_elements(to, (const uint16_t *)p.q + from, there, 2);
     }
     copy_commit();
   }
@@ -166,7 +180,7 @@ template <int KIND> struct DecodeLatent {
       for (int i = 0; i < HALF / 8; i++) {
         float a = o[i * 4 + half * 2] * by, b = o[i * 4 + half * 2 + 1] * by;
         if (item.parts > 1) store_neighbours(p.sums, part + i * 8, KIND_FP32, a, b);
-        else store_neighbours(p.o, to + i * 8, KIND, a, b);
+        else store_neighbours(p.o, to + i * 8, kind_of(p), a, b);
       }
     }
   }

@@ -1,18 +1,18 @@
 // Decode attention of MLA on sm_90a for more than 16 heads: the products of decode_attention_latent.cuh, by two warpgroups, and a third, of which one warp
 // fills two stages of 64 tokens by tensor copies of eight, which never lie in two pages. A stage is copied anew as soon as its values were
-// multiplied, while the other's scores are.
+// multiplied, while the other's scores are. With an fp8 cache (FP8) all of the third warpgroup fills them, by decode_attention_latent_bytes.cuh.
 #ifndef SOL_KERNELS_DECODE_ATTENTION_LATENT_BOXES_CUH
 #define SOL_KERNELS_DECODE_ATTENTION_LATENT_BOXES_CUH
 
 #include "attention/attention_hopper.cuh"
 #include "decode_attention/decode_attention_boxes.cuh"
-#include "decode_attention/decode_attention_latent.cuh"
+#include "decode_attention/decode_attention_latent_bytes.cuh"
 
-template <int KIND> struct DecodeLatentBoxes {
-  typedef DecodeLatent<KIND> Base;
+template <int KIND, int FP8> struct DecodeLatentBoxes {
+  typedef DecodeLatent<KIND, FP8> Base;
   typedef typename Base::Sums Sums;
   typedef typename Base::Scores Scores;
-  enum { D = Base::D, KEYS = Base::KEYS, THREADS = Base::THREADS, STAGES = 2, EACH = DECODE_WIDE_BOX, COPIES = KEYS / EACH, WEIGHTS_READ = 2 };
+  enum { D = Base::D, KEYS = Base::KEYS, THREADS = Base::THREADS, STAGES = 2, EACH = FP8 ? 1 : DECODE_WIDE_BOX, COPIES = KEYS / EACH, FILLERS = FP8 ? LatentBytes::THREADS : COPIES };
   struct Shared : Base::Shared {
     uint64_t full[STAGES], empty[STAGES];
   };
@@ -64,6 +64,22 @@ template <int KIND> struct DecodeLatentBoxes {
     }
   }
 
+  static __device__ __forceinline__ void convert_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring *ring) {
+    DecodeItem ahead = decode_find(plan, p, plan.begin);
+    LatentBytes bytes;
+    bytes.start(p, decode_row(p, LatentBytes::look_up(plan, p, &ahead)));
+    bool more = true, after = ahead.index < plan.end; // after this tile, after the next
+    for (DecodePlace next = LatentBytes::look_up(plan, p, &ahead); more; ring->next()) {
+      uint32_t row = decode_row(p, next);
+      more = after, after = ahead.index < plan.end;
+      next = LatentBytes::look_up(plan, p, &ahead);
+      barrier_wait(&s->empty[ring->stage], ring->parity ^ 1);
+      bytes.convert(p, s->stage[ring->stage], &s->there[ring->stage], row);
+      async_fence();
+      barrier_arrive(&s->full[ring->stage], 0);
+    }
+  }
+
   // ---- products ----
 
   // Zeros for the tokens that are not there, whose weight is zero.
@@ -78,17 +94,15 @@ template <int KIND> struct DecodeLatentBoxes {
 
   static __device__ __forceinline__ void attend_tile(Shared *s, const ScoreUnit &u, Softmax *x, Sums &o, const Ring &ring) {
     barrier_wait(&s->full[ring.stage], ring.parity);
-    if (~s->there[ring.stage]) clear_others(s->stage[ring.stage], s->there[ring.stage]);
-    if (threadIdx.x < 128) {
-      Scores sc;
-      float by[2];
-      Base::weigh(s, u, x, sc, by, ring.stage);
-      named_sync(WEIGHTS_READ, THREADS); // those of the tile before, by the other warpgroup
-      Base::leave_weights(s, sc, by);
-    } else named_arrive(WEIGHTS_READ, THREADS);
+    if (!FP8 && ~s->there[ring.stage]) clear_others(s->stage[ring.stage], s->there[ring.stage]);
+    Scores sc;
+    float by[2];
+    if (threadIdx.x < 128) Base::weigh(s, u, x, sc, by, ring.stage);
+    Base::sync_both(); // the other warpgroup has read the weights of the tile before
+    if (threadIdx.x < 128) Base::leave_weights(s, sc, by);
     Base::sync_both(); // the weights are there
     Base::add_values(s, o, ring.stage);
-    if (threadIdx.x % 32 == 0) barrier_arrive(&s->empty[ring.stage], 0);
+    barrier_arrive(&s->empty[ring.stage], 0); // all lanes: racecheck does not follow one that arrives for its warp
   }
 
   static __device__ __forceinline__ void attend_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring *ring) {
@@ -112,31 +126,41 @@ template <int KIND> struct DecodeLatentBoxes {
     }
   }
 
-  // Of all sequences; copies: not products.
-  static __device__ __forceinline__ void run_items(Shared *s, const DecodeBoxParams &p, bool copies) {
+  // Of all sequences; fills: stages, not sums.
+  static __device__ __forceinline__ void run_items(Shared *s, const DecodeParams &p, const DecodeBoxParams *boxes, bool fills) {
     Ring ring;
-    for (int first = 0; first < p.all.batch; first += DECODE_SEQUENCES) {
-      DecodePlan plan = decode_plan<THREADS>(s->before, p.all, first);
-      if (plan.begin < plan.end && !copies) attend_items(s, plan, p.all, &ring);
-      if (plan.begin < plan.end && copies && threadIdx.x < THREADS + 32) copy_items(s, plan, p, &ring);
+    for (int first = 0; first < p.batch; first += DECODE_SEQUENCES) {
+      DecodePlan plan = decode_plan<THREADS>(s->before, p, first);
+      if (plan.begin < plan.end && !fills) attend_items(s, plan, p, &ring);
+      if (FP8 && plan.begin < plan.end && fills) convert_items(s, plan, p, &ring);
+      if (!FP8 && plan.begin < plan.end && fills && threadIdx.x < THREADS + 32) copy_items(s, plan, *boxes, &ring);
       __syncthreads();
     }
   }
 
-  static __device__ __forceinline__ void run(const DecodeBoxParams &p) {
+  // The registers of those that fill and of those that multiply, of which a block of 384 threads has 168 each.
+  static __device__ __forceinline__ void share_registers(bool fills) {
+    if (FP8 && fills) asm volatile("setmaxnreg.dec.sync.aligned.u32 104;");
+    else if (FP8) asm volatile("setmaxnreg.inc.sync.aligned.u32 200;");
+    else if (fills) asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    else asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+  }
+
+  // boxes: where tensor copies fill the stages.
+  static __device__ __forceinline__ void run(const DecodeParams &p, const DecodeBoxParams *boxes) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     static_assert(sizeof(Shared) <= DECODE_WIDE_SHARED, "as the launcher has it");
-    if (threadIdx.x < STAGES) barrier_init(&s->full[threadIdx.x], COPIES), barrier_init(&s->empty[threadIdx.x], THREADS / 32);
+    if (threadIdx.x < STAGES) barrier_init(&s->full[threadIdx.x], FILLERS), barrier_init(&s->empty[threadIdx.x], THREADS);
     barrier_init_done();
-    decode_hint<THREADS>(s->before, p.all, D * 2);
+    decode_hint<THREADS>(s->before, p, FP8 ? D : D * 2);
     wait_for_predecessor();
     if (threadIdx.x < THREADS) {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-      run_items(s, p, false);
+      share_registers(false);
+      run_items(s, p, boxes, false);
     } else {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-      run_items(s, p, true);
+      share_registers(true);
+      run_items(s, p, boxes, true);
     }
   }
 };
