@@ -110,15 +110,20 @@ static int short_kernel(int kind, uint32_t threads, int64_t rounds) {
 }
 
 // Rows of a few elements, dense or so close to each other that their sectors are all there is: as many as fill a block's shared memory, one thread a row. Rows that are whole 16 bytes
-// apart would all lie in the same banks.
+// apart would all lie in the same banks. Blocks of long ones have fewer threads, so that an SM has several; where each SM has fewer than BLOCKS, lanes that share a row take less long.
 static bool serial_plan(SolContext *ctx, ArgmaxParams *p, int in, OpsLaunch *l) {
-  enum { SERIAL_BYTES = 256, SECTOR = 32 };
+  enum { SERIAL_BYTES = 512, LONG = 256, FEW = 64, BLOCKS = 4, SECTOR = 32 };
   int64_t stride = p->x_stride;
   if (stride < p->n * in || stride - p->n * in >= SECTOR || stride % 16 == 0 || stride > SERIAL_BYTES)
     return false;
+  if (stride > LONG && p->m < (uint64_t)(FEW * BLOCKS * ctx->sms)) return false;
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, stride, in}};
   p->narrow = (NarrowShape){.n = (int32_t)(stride / in)};
   narrow_fill(ctx, t, p->m, stride / in, &p->narrow, l);
+  if (stride <= LONG) return true;
+  p->narrow.rows = FEW;
+  l->block = FEW, l->shared = narrow_places(t, &p->narrow);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, FEW), 1);
   return true;
 }
 
