@@ -384,6 +384,57 @@ static void distribution(float temperature, int64_t top_k, float top_p, const do
   sol_context_destroy(ctx);
 }
 
+// So many rows of a few elements that a block has several for each thread, and refused ones of many of them: the CPU's columns.
+TEST(many_rows_of_a_few_elements) {
+  enum { M = 400001, N = 3 };
+  static uint16_t x[M * N];
+  static int64_t seeds[M];
+  static int32_t want[M], got[M];
+  SolContext *cpu = open_on(SOL_BACKEND_CPU), *emu = open_on(SOL_BACKEND_EMU);
+  for (int i = 0; i < M * N; i++) {
+    float f = (float)(i * 7919LL % 4001) * 0x1p-9f - 3;
+    cpu_store(SOL_BF16, x, i, 1, &f);
+  }
+  for (int i = 0; i < M; i++) seeds[i] = i;
+  SolSample a = {.ids = want, .x = x, .seeds = seeds, .m = M, .n = N, .temperature = 0.8f, .dtype = SOL_BF16};
+  CHECK_MSG(!sol_sample(cpu, &a, NULL), "%s", sol_last_error()->message);
+  a.x = device_of(emu, x, sizeof x), a.seeds = device_of(emu, seeds, sizeof seeds);
+  a.ids = device_of(emu, NULL, sizeof got);
+  CHECK_MSG(!sol_sample(emu, &a, NULL), "%s", sol_last_error()->message);
+  CHECK_INT(sol_context_sync(emu, NULL), SOL_OK);
+  CHECK_INT(sol_context_read(emu, got, a.ids, sizeof got, NULL), SOL_OK);
+  for (int i = 0; i < M; i++)
+    if (!CHECK_MSG(got[i] == want[i], "row %d: column %d, not %d", i, got[i], want[i])) break;
+  sol_context_free(emu, (void *)a.x, NULL), sol_context_free(emu, (void *)a.seeds, NULL);
+  sol_context_free(emu, a.ids, NULL);
+  sol_context_destroy(cpu), sol_context_destroy(emu);
+}
+
+// The largest of each of so many rows that these have one thread each: the CPU's values and columns.
+TEST(largest_of_many_short_rows) {
+  enum { M = 34001, N = 65 };
+  static float x[M * N], want[M], got[M];
+  static int32_t columns[2][M];
+  SolContext *cpu = open_on(SOL_BACKEND_CPU), *emu = open_on(SOL_BACKEND_EMU);
+  for (int i = 0; i < M * N; i++) x[i] = i % 5003 ? (float)(i * 7919LL % 601) : NAN;
+  SolTopk a = {.values = want, .x = x, .ids = columns[0], .m = M, .n = N, .k = 1, .dtype = SOL_FP32};
+  CHECK_MSG(!sol_topk(cpu, &a, NULL), "%s", sol_last_error()->message);
+  a.x = device_of(emu, x, sizeof x), a.values = device_of(emu, NULL, sizeof got);
+  a.ids = device_of(emu, NULL, sizeof columns[1]);
+  CHECK_MSG(!sol_topk(emu, &a, NULL), "%s", sol_last_error()->message);
+  CHECK_INT(sol_context_sync(emu, NULL), SOL_OK);
+  CHECK_INT(sol_context_read(emu, got, a.values, sizeof got, NULL), SOL_OK);
+  CHECK_INT(sol_context_read(emu, columns[1], a.ids, sizeof columns[1], NULL), SOL_OK);
+  CHECK(!memcmp(got, want, sizeof got));
+  for (int i = 0; i < M; i++)
+    if (!CHECK_MSG(columns[1][i] == columns[0][i], "row %d: column %d, not %d", i, columns[1][i],
+                   columns[0][i]))
+      break;
+  sol_context_free(emu, (void *)a.x, NULL), sol_context_free(emu, a.values, NULL);
+  sol_context_free(emu, a.ids, NULL);
+  sol_context_destroy(cpu), sol_context_destroy(emu);
+}
+
 TEST(choices_follow_the_probabilities) {
   distribution(1, 0, 0, (double[]){exp(1), exp(3), exp(2), exp(-1), exp(2)}, 5);
   distribution(0.5f, 0, 0, (double[]){exp(2), exp(6), exp(4), exp(-2), exp(4)}, 5);

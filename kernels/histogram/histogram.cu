@@ -173,17 +173,20 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int alone
   uint32_t *mine = bins + (copies ? threadIdx.x & (copies - 1) : 0);
   uint32_t first = blockIdx.x % p->parts * p->range, group = blockIdx.x / p->parts;
   const uint4 *x = (const uint4 *)((const char *)p->x + p->head * size);
+  let_successor_start();
   if (!most_copies) {
+    wait_for_predecessor();
     count_few(p, x, size, threads);
     if (group == 0) count_ends(p, size, first, mine, 0);
     return;
   }
-  for (uint32_t b = threadIdx.x; b < (p->range + 2) * copies; b += threads) bins[b] = 0;
+  for (uint32_t b = threadIdx.x; b < ((p->range + 2) * copies + 3) / 4; b += threads) ((uint4 *)bins)[b] = make_uint4(0, 0, 0, 0);
+  wait_for_predecessor(); // which is still at work while counters are cleared
   __syncthreads();
   int64_t from = group * p->share, count = p->vectors - from < p->share ? p->vectors - from : p->share;
   x += from;
-  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies, alone && size == 4);
-  else count_kind(p, x, count, size, threads, first, mine, 0, copies, alone && size == 4);
+  if (p->parts > 1) count_kind(p, x, count, size, threads, first, mine, 1, copies, alone);
+  else count_kind(p, x, count, size, threads, first, mine, 0, copies, alone);
   if (group == 0) count_ends(p, size, first, mine, copies);
   __syncthreads();
   if (alone && p->bulk) {
@@ -194,8 +197,8 @@ INLINE void histogram(const HistogramParams *p, int size, int threads, int alone
     add_bulk(bins, counters, p->counts + first, group);
     return;
   }
-  // Blocks end together: with many bins each begins elsewhere, or all would add to the same few sectors at once.
-  uint32_t counters = min(p->range, (uint32_t)p->bins - first) + 1, turn = alone ? group * 32 % counters & ~31u : 0;
+  // Blocks end together: with bins of several parts each begins elsewhere, or all would add to the same few sectors at once.
+  uint32_t counters = min(p->range, (uint32_t)p->bins - first) + 1, turn = p->parts > 1 ? group * 32 % counters & ~31u : 0;
   for (uint32_t i = threadIdx.x; i < counters; i += threads) {
     uint32_t b = i + turn < counters ? i + turn : i + turn - counters;
     uint32_t bin = first + b < p->bins ? first + b : (uint32_t)p->bins - 1, sum = 0;

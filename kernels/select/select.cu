@@ -4,4 +4,5 @@
 #include "draw.cuh"
 #include "few.cuh"
 #include "groups.cuh"
+#include "serial.cuh"
 #include "short.cuh"

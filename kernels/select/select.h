@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "../held.h"
+#include "../narrow.h"
 
 // The most that topk takes, and the most that sample keeps in a list.
 enum { TOPK_MOST = 1024 };
@@ -16,6 +17,8 @@ enum { BINNED_THREADS = 128, BINNED_NARROW = 8192, BINNED_WIDE = 4096 };
 // The most chunks of a lane in the kernels of short rows; of 16-bit elements that are neither cut nor weighed; of those that are weighed with a top_p SHORT_LESS. In kernels for rows of fewer, which take fewer registers:
 // SHORT_FEW (SHORT_LESS of 16 bits) and SHORT_SOME. Rounds of 16 bits that are summed at a time. Threads of a block.
 enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_LESS = 6, SHORT_SOME = 8, SHORT_TURN = 3, SHORT_THREADS = 128 };
+// Rows of a few elements, one a thread: the most chunks, and bytes after a block's last row that are read with it.
+enum { SERIAL_CHUNKS = 4, SERIAL_BEYOND = 32 };
 
 typedef struct TopkParams {
   void *values, *ids;
@@ -43,6 +46,8 @@ typedef struct SampleParams {
   uint32_t steps;            // of coarse hulls, the bits of an element
   float depth;               // of a rough cut
   int32_t room;              // of sol_short_..._close: chunks of a warp's rows in shared memory
+  NarrowShape narrow;        // of sol_serial_...
+  uint32_t beyond[4];        // likewise: all bits of what is after a row in its last chunk
   int32_t each, list;        // of sol_few_...: entries of a lane, and how far lists are apart
   float cut, cut_apart;      // likewise: where the k-th largest of normally distributed elements is, in deviations, and how far the next one from it
 } SampleParams;

@@ -186,14 +186,21 @@ template <bool cuts, int kind> INLINE Vec coarse_chunk(const Vec &v, const Coars
   return hulls;
 }
 
-// Coarse hulls of elements of 16 bits. What is beside the row has the least of them, and is there as if it were elements before and after the row's; with
+// The trials that are made: of number `first` and up to `end`.
+typedef struct Trials {
+  uint32_t first, end;
+} Trials;
+#define ALL_TRIALS \
+  Trials { 0, ~0u }
+
+// Coarse hulls of elements of 16 bits; whether this thread's row is done. What is beside the row has the least of them, and is there as if it were elements before and after the row's; with
 // a cut it has none.
 template <bool cuts, int kind, int rounds>
-INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, float top, uint64_t row, uint64_t stream) {
+INLINE bool draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, float top, uint64_t row, uint64_t stream, Trials trials) {
   uint32_t sums[rounds], own, sum = 0; // of rounds
   const uint32_t shares = coarse_shares(s.lanes), low = cuts ? below_cut(p, s, top) : 0;
   const Coarse coarse = coarse_of<kind>(top, p.steps);
-  uint64_t random = select_random(stream, 0); // in time: what follows is one chain of dependent instructions
+  uint64_t random = select_random(stream, trials.first); // in time: what follows is one chain of dependent instructions
 #pragma unroll
   for (int r = 0; r < rounds; r += SHORT_TURN) {
 #pragma unroll
@@ -214,7 +221,7 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
   bool done = !s.n || top != top;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
+  for (uint32_t trial = trials.first; trial != trials.end && __any_sync(~0u, !done); random = select_random(stream, ++trial)) {
     uint32_t wanted = (uint32_t)__umul64hi(random, sum) + (uint32_t)before * SELECT_FLOOR, upto = 0, less = 0;
     int round = 0;
 #pragma unroll
@@ -234,15 +241,16 @@ INLINE void draw_coarse(const SampleParams &p, const Short<kind, rounds> &s, flo
     if (taken) put_id(p, row, column_of(s, round) + at);
     done |= by != 0;
   }
+  return done;
 }
 
-// cuts: of the p.k largest.
+// Hulls of fp32; whether this thread's row is done. cuts: of the p.k largest.
 template <bool cuts, int kind, int rounds>
-INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, float top, uint64_t row, uint64_t stream) {
+INLINE bool draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, float top, uint64_t row, uint64_t stream, Trials trials) {
   Sums<rounds, uint32_t> sums;
   const uint32_t low = cuts ? below_cut(p, s, top) : 0;
   uint32_t hull[8];
-  uint64_t random = select_random(stream, 0);
+  uint64_t random = select_random(stream, trials.first);
 #pragma unroll
   for (int r = 0; r < rounds; r++) {
     sums.of[r] = 0;
@@ -252,10 +260,10 @@ INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, floa
     for (int i = 0; i < s.per; i++) sums.of[r] += hull[i];
   }
   join_sums(s, sums);
-  bool done = !sums.whole;
+  bool done = !s.n || !sums.whole;
   if (done && s.n && s.lane == 0) put_id(p, row, -1); // nothing but NaN
 #pragma unroll 1
-  for (uint32_t trial = 1; __any_sync(~0u, !done); random = select_random(stream, trial++)) {
+  for (uint32_t trial = trials.first; trial != trials.end && __any_sync(~0u, !done); random = select_random(stream, ++trial)) {
     Spot spot = find_chunk(s, sums, (uint32_t)__umul64hi(random, sums.whole));
     Vec v = chunk_of(s, spot.round);
     chunk_hulls<cuts>(s, v, low, hull);
@@ -266,6 +274,7 @@ INLINE void draw_hulls(const SampleParams &p, const Short<kind, rounds> &s, floa
     if (taken) put_id(p, row, column_of(s, spot.round) + at);
     done |= by != 0;
   }
+  return done;
 }
 
 // A chunk's weights in shared memory, where each thread has its own.
@@ -377,6 +386,18 @@ INLINE void draw_weights(const SampleParams &p, const Short<kind, rounds> &s, ui
   }
 }
 
+// The largest element of a row that is there, and its scale. weights: see short_row.
+template <bool weights, int kind, int rounds> INLINE float scale_row(const SampleParams &p, Short<kind, rounds> &s) {
+  float top = top_of(s);
+  bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && weights && fabsf(top * p.per) > SELECT_FURTHEST);
+  if (equal) {
+    keep_equal(s, top);
+    if (top == top) top = 0;
+  }
+  s.scale = select_scale(top, p.per);
+  return top;
+}
+
 // The row of this thread and its random numbers; the largest element. weights: elements are to be weighed, not their hulls. close: rows are staged.
 template <bool weights, bool close, int kind, int rounds>
 INLINE float short_row(const SampleParams &p, Short<kind, rounds> &s, uint64_t *row, uint64_t *stream) {
@@ -393,14 +414,7 @@ INLINE float short_row(const SampleParams &p, Short<kind, rounds> &s, uint64_t *
       if (r % SHORT_TURN && r >= s.used && r < whole_turns<rounds>(s.used)) s.v[r].v = make_uint4(~0u, ~0u, ~0u, ~0u);
   if (!close && *row < p.m) seed = (uint64_t)p.seeds[*row];
   *stream = select_stream(seed, p.step);
-  float top = top_of(s);
-  bool equal = !(fabsf(top) <= 0x1.fffffep127f) || (kind != KIND_FP32 && weights && fabsf(top * p.per) > SELECT_FURTHEST);
-  if (equal) {
-    keep_equal(s, top);
-    if (top == top) top = 0;
-  }
-  s.scale = select_scale(top, p.per);
-  return top;
+  return scale_row<weights>(p, s);
 }
 
 template <int kind, int rounds, bool share, bool cuts, bool close> INLINE void sample_short(const SampleParams &p) {
@@ -408,8 +422,8 @@ template <int kind, int rounds, bool share, bool cuts, bool close> INLINE void s
   uint64_t row, stream;
   float top = short_row<share, close>(p, s, &row, &stream);
   if (share) draw_weights(p, s, row, stream);
-  else if constexpr (kind != KIND_FP32) draw_coarse<cuts>(p, s, top, row, stream);
-  else draw_hulls<cuts>(p, s, top, row, stream);
+  else if constexpr (kind != KIND_FP32) draw_coarse<cuts>(p, s, top, row, stream, ALL_TRIALS);
+  else draw_hulls<cuts>(p, s, top, row, stream, ALL_TRIALS);
 }
 
 #define SHORT_KERNEL(kind, rounds, share, cuts, close, name, blocks)                                         \
@@ -425,7 +439,6 @@ template <int kind, int rounds, bool share, bool cuts, bool close> INLINE void s
   SHORT_KERNEL(kind, of_many, false, false, false, many, 5)                                                  \
   SHORT_KERNEL(kind, SHORT_ROUNDS, false, true, false, cut, 4)                                               \
   SHORT_KERNEL(kind, weighed, true, false, false, weights, 5)                                                \
-  SHORT_KERNEL(kind, SHORT_TURN, false, false, true, close_least, 9)                                         \
   SHORT_KERNEL(kind, of_few, false, false, true, close_few, 7)                                               \
   SHORT_KERNEL(kind, of_many, false, false, true, close_many, 5)
 SHORT_KERNELS(FP32, SHORT_FEW, SHORT_ROUNDS, SHORT_ROUNDS)

@@ -110,15 +110,20 @@ static int short_kernel(int kind, uint32_t threads, int64_t rounds) {
 }
 
 // Rows of a few elements, dense or so close to each other that their sectors are all there is: as many as fill a block's shared memory, one thread a row. Rows that are whole 16 bytes
-// apart would all lie in the same banks.
+// apart would all lie in the same banks. Blocks of long ones have fewer threads, so that an SM has several; where each SM has fewer than BLOCKS, lanes that share a row take less long.
 static bool serial_plan(SolContext *ctx, ArgmaxParams *p, int in, OpsLaunch *l) {
-  enum { SERIAL_BYTES = 256, SECTOR = 32 };
+  enum { SERIAL_BYTES = 512, LONG = 256, FEW = 64, BLOCKS = 4, SECTOR = 32 };
   int64_t stride = p->x_stride;
   if (stride < p->n * in || stride - p->n * in >= SECTOR || stride % 16 == 0 || stride > SERIAL_BYTES)
     return false;
+  if (stride > LONG && p->m < (uint64_t)(FEW * BLOCKS * ctx->sms)) return false;
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, stride, in}};
   p->narrow = (NarrowShape){.n = (int32_t)(stride / in)};
   narrow_fill(ctx, t, p->m, stride / in, &p->narrow, l);
+  if (stride <= LONG) return true;
+  p->narrow.rows = FEW;
+  l->block = FEW, l->shared = narrow_places(t, &p->narrow);
+  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, FEW), 1);
   return true;
 }
 
@@ -184,8 +189,9 @@ static void cost(const void *args, SolOpArgs *op) {
 }
 
 static const int64_t shapes[][4] = {
-    {1, 1},    {5, 2},    {3, 3},    {70, 7},    {33, 31},   {35, 128},  {17, 250},   {9, 770},    {3, 1023},
-    {5, 2048}, {4, 4096}, {2, 5125}, {1, 16384}, {1, 30001}, {2, 65536}, {1, 131072}, {1, 131100}, {0, 64},
+    {1, 1},     {5, 2},     {3, 3},     {70, 7},     {33, 31},    {35, 128}, {17, 250},
+    {67, 40},   {70, 80},   {9, 770},   {3, 1023},   {5, 2048},   {4, 4096}, {2, 5125},
+    {1, 16384}, {1, 30001}, {2, 65536}, {1, 131072}, {1, 131100}, {0, 64},
 };
 static const int64_t bench[][4] = {{1, 131072}, {64, 131072}, {8192, 4096}, {32768, 1024}, {262144, 128}};
 

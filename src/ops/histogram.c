@@ -155,12 +155,12 @@ static int64_t groups_of(const SolContext *ctx, const SolHistogram *a, const Var
   return groups > 1 ? groups : 1;
 }
 
-// Several counters per bin pay where a block has many elements for each of them.
+// Several counters per bin, a power of four, pay where a block has many elements for each of them.
 static int32_t copies_of(const SolContext *ctx, const SolHistogram *a, const Variant *v) {
-  enum { WORTH = 8 };
+  enum { WORTH = 20 };
   int64_t copies = v->copies, each = a->n / groups_of(ctx, a, v, 1);
   while (copies > 1 && ((a->bins + 2) * copies > v->most || each < WORTH * (a->bins + 2) * copies))
-    copies /= 2;
+    copies /= 4;
   return (int32_t)copies;
 }
 
@@ -198,11 +198,12 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   if (v->most) p.parts = (uint32_t)((a->bins + v->most - 3) / (v->most - 2));
   p.copies = copies_of(ctx, a, v);
   p.range = (uint32_t)((a->bins + p.parts - 1) / p.parts);
-  p.bulk = ctx->cc >= 90 && v->alone && p.copies == 1 && (uintptr_t)a->counts % 16 == 0;
+  p.bulk = ctx->cc >= 90 && v->alone && p.copies == 1 && a->bins >= HISTOGRAM_PIECE &&
+           (uintptr_t)a->counts % 16 == 0;
   if (p.bulk && p.parts > 1) p.range = (p.range + 3) & ~3u; // each part starts on 16 bytes
   p.last = (float)(a->bins - 1), p.none = (float)(p.parts * p.range + 1);
-  OpsLaunch l = {.kernel = kernel, .block = v->threads, .params = &p, .bytes = sizeof p};
-  l.shared = (p.range + 2) * 4 * (uint32_t)p.copies;
+  OpsLaunch l = {.kernel = kernel, .block = v->threads, .early = true, .params = &p, .bytes = sizeof p};
+  l.shared = ((p.range + 2) * 4 * (uint32_t)p.copies + 15) & ~15u;
   int64_t groups = groups_of(ctx, a, v, p.parts);
   p.share = (p.vectors + groups - 1) / groups;
   l.grid[0] = (uint32_t)groups * p.parts;

@@ -7,22 +7,25 @@
 #include "base/heap.h"
 #include "kernels/common.h"
 #include "kernels/select/weight.h"
+#include "ops/narrow.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 29, GROUPS = 33, KEPT = 39 }; // of the kernels
+enum { DRAW = 0, SHORT = 5, WEIGH = 26, GROUPS = 30, KEPT = 36, SERIAL = 39 }; // of the kernels
 // Of those of short rows, for each type.
-enum { FEW, SOME, MANY, CUT, WEIGHTS, CLOSE_LEAST, CLOSE_FEW, CLOSE_MANY, SHORTS };
+enum { FEW, SOME, MANY, CUT, WEIGHTS, CLOSE_FEW, CLOSE_MANY, SHORTS };
 #define SHORT_NAMES(kind)                                                                                    \
   "sol_short_" #kind "_few", "sol_short_" #kind "_some", "sol_short_" #kind "_many",                         \
-      "sol_short_" #kind "_cut", "sol_short_" #kind "_weights", "sol_short_" #kind "_close_least",           \
-      "sol_short_" #kind "_close_few", "sol_short_" #kind "_close_many"
+      "sol_short_" #kind "_cut", "sol_short_" #kind "_weights", "sol_short_" #kind "_close_few",             \
+      "sol_short_" #kind "_close_many"
+#define SERIAL_NAMES(kind)                                                                                   \
+  "sol_serial_" #kind "_1", "sol_serial_" #kind "_2", "sol_serial_" #kind "_3", "sol_serial_" #kind "_4"
 static const char *const kernel_names[] = {
     "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",    "sol_draw_2_64_256",
     "sol_draw_4_64_256",     SHORT_NAMES(FP32),       SHORT_NAMES(FP16),      SHORT_NAMES(BF16),
     "sol_weigh_2_warp",      "sol_weigh_4_warp",      "sol_weigh_2_block",    "sol_weigh_4_block",
     "sol_groups_FP32_warp",  "sol_groups_FP16_warp",  "sol_groups_BF16_warp", "sol_groups_FP32_block",
     "sol_groups_FP16_block", "sol_groups_BF16_block", "sol_few_FP32",         "sol_few_FP16",
-    "sol_few_BF16"};
+    "sol_few_BF16",          SERIAL_NAMES(FP32),      SERIAL_NAMES(FP16),     SERIAL_NAMES(BF16)};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
     LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
@@ -301,6 +304,24 @@ static bool close_plan(SampleParams *p, int in, OpsLaunch *l) {
   return true;
 }
 
+// Rows of a few elements, dense or less than a sector apart: one thread a row, many to a block. Words of rows that are PITCH apart would meet in two banks.
+static bool serial_plan(const SolContext *ctx, SampleParams *p, int in, OpsLaunch *l) {
+  enum { SECTOR = 32, CHUNK = 16, PITCH = 64 };
+  int64_t row = p->n * in, stride = p->x_stride;
+  if (p->k || p->share || row > SERIAL_CHUNKS * CHUNK || stride < row || stride - row >= SECTOR ||
+      stride == PITCH)
+    return false;
+  NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, stride, in}};
+  p->narrow = (NarrowShape){.n = (int32_t)(stride / in)};
+  narrow_fill(ctx, t, p->m, stride / in, &p->narrow, l);
+  p->narrow.place[NARROW_IDS] += SERIAL_BEYOND;
+  l->shared = (uint32_t)p->narrow.place[NARROW_IDS] + 2 * (uint32_t)p->narrow.rows;
+  p->rounds = (int32_t)ops_ceil_div(row, CHUNK);
+  memset(p->beyond, 0, sizeof p->beyond);
+  memset((char *)p->beyond + row - (p->rounds - 1) * CHUNK, 0xff, (size_t)(p->rounds * CHUNK - row));
+  return true;
+}
+
 static SolStatus launch_greedy(SolContext *ctx, const SolSample *a, SolStream stream) {
   SolArgmax first = {.y = a->ids,
                      .x = a->x,
@@ -340,11 +361,13 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.kernel += DRAW;
   } else if (is_kept(a) && short_plan(&p, in, true, &l)) {
     l.kernel = KEPT + kind;
+  } else if (serial_plan(ctx, &p, in, &l)) {
+    l.kernel = SERIAL + SERIAL_CHUNKS * kind + p.rounds - 1;
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, false, &l)) {
     bool few = p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS), some = p.rounds <= SHORT_SOME;
     l.kernel = SHORT + SHORTS * kind;
     if (close_plan(&p, in, &l))
-      l.kernel += p.rounds <= SHORT_TURN ? CLOSE_LEAST : few ? CLOSE_FEW : CLOSE_MANY;
+      l.kernel += few ? CLOSE_FEW : CLOSE_MANY;
     else
       l.kernel += p.share ? WEIGHTS : p.k ? CUT : few ? FEW : some ? SOME : MANY;
   } else if (!p.k && !p.share) {

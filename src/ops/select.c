@@ -7,7 +7,7 @@
 
 const int64_t select_shapes[SELECT_SHAPES][4] = {{1, 1},     {5, 3},      {33, 31},   {70, 7},   {9, 200},
                                                  {9, 770},   {4, 4096},   {140, 260}, {2, 9001}, {12, 4097},
-                                                 {1, 50257}, {1, 300001}, {997, 61},  {0, 64}};
+                                                 {1, 50257}, {1, 300001}, {997, 61},  {300, 13}, {0, 64}};
 
 // Rows that have a warp each, four to a block; or a block of so many threads or, where rows are too few to occupy the
 // multiprocessors, a cluster of them. deep: with more batches in flight, as rows too few to occupy them have.

@@ -7,7 +7,7 @@
 #include "ops/operation.h"
 
 // Vectors that rows do not fill, several warps, clusters, many rows, more than shared memory holds.
-enum { SELECT_SHAPES = 14, SELECT_LONG = 100000 }; // beyond, one option is tested
+enum { SELECT_SHAPES = 15, SELECT_LONG = 100000 }; // beyond, one option is tested
 extern const int64_t select_shapes[SELECT_SHAPES][4];
 
 // Fill in block, cluster and grid for rows of n elements of `in` bytes: of kernels that list the k largest
