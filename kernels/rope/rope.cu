@@ -71,9 +71,9 @@ INLINE void rope_hint(const RopeParams &p, RopeWork w, const char *x, int in, in
   rope_ask(p, row, w.item, count, weight_kind);
 }
 
-INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
-  const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, words = per * in / 4;
-  const int heads = neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS, sides = neighbours ? 1 : 2;
+// per: elements of an access; heads: of a thread.
+INLINE void rope_accesses(int per, int heads, int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  const int count = neighbours ? per / 2 : per, words = per * in / 4, sides = neighbours ? 1 : 2;
   uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, step = p.groups32.by * (uint32_t)p.d;
   RopeWork w = rope_work(p, i, neighbours, per);
   uint64_t place = w.head * (uint32_t)p.d + w.first;
@@ -109,6 +109,14 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
     store_chunk(y + k * step * out, 0, per, out, y_kind, f[0]);
     if (w.second) store_chunk(y + (k * step + w.apart) * out, 0, per, out, y_kind, f[1]);
   }
+}
+
+INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  rope_accesses(CHUNK_OF(in, out), neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS, in, out, neighbours, kind, weight_kind, y_kind, p);
+}
+
+INLINE void rope_eights(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  rope_accesses(8 / in, ROPE_EIGHTS, in, out, neighbours, kind, weight_kind, y_kind, p);
 }
 
 // Heads of any width at any address, straight from memory: an access has as many elements, one or two, as all places are multiples
@@ -374,6 +382,7 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
     ROPE_BY_WEIGHT(rope_loose, in, out)                                                                      \
   }
 #include "rope.def"
+ROPE_KERNEL(eights_, rope_eights, 2, 2, 0, 12)
 
 KERNEL __launch_bounds__(ROPE_WINDOW_THREADS, 8) sol_rope_windows_2_2(const __grid_constant__ RopeParams p) {
   ROPE_BY_KIND(rope_windows, 2, 2, 0)
