@@ -10,8 +10,9 @@
 #include "attention/attention_items.h"
 #include "attention/attention_slots.cuh"
 
-template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
-  typedef AttentionSlots<KIND, D, 1> Slots;
+// ODD: rows begin at any element.
+template <int KIND, int D, int ODD> struct AttentionItems : AttentionSlots<KIND, D, 1, ODD> {
+  typedef AttentionSlots<KIND, D, 1, ODD> Slots;
   typedef typename Slots::Brief Brief;
   typedef typename Slots::Head Head;
   typedef typename Slots::Scores Scores;
@@ -26,22 +27,28 @@ template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
     Q_BOX = 64 * 128,
     Q_BYTES = BOXES * Q_BOX
   };
-  struct Shared { // barriers; from the next multiple of 1024 on slots of keys and values, then of queries
-    uint64_t q_full[Q_SLOTS], q_empty[Q_SLOTS], full[SLOTS], empty[SLOTS];
+  struct Shared { // barriers; from the next multiple of 1024 on slots of keys and values, then of queries, and their rows' ends
+    uint64_t q_full[Q_SLOTS], q_empty[Q_SLOTS], q_fetched[Q_SLOTS], full[SLOTS], empty[SLOTS], fetched[SLOTS];
   };
+
+  static __device__ __forceinline__ uint8_t *ends_of(const AttentionTiledParams &p, int row) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    return memory + 1024 + p.slots * p.box * (D * 2) + Q_SLOTS * Q_BYTES + row * 16;
+  }
 
   // Number `count` of those that the block fills.
   static __device__ __forceinline__ Slot slot_at(const AttentionTiledParams &p, uint32_t count) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     uint32_t round = count / (unsigned)p.slots, slot = count - round * p.slots;
-    return {memory + 1024 + slot * p.box * (D * 2), &s->full[slot], &s->empty[slot], round & 1};
+    return {memory + 1024 + slot * p.box * (D * 2), &s->full[slot], &s->empty[slot], &s->fetched[slot], round & 1, ends_of(p, slot * p.box)};
   }
   static __device__ __forceinline__ Slot query_slot(const AttentionTiledParams &p, uint32_t count) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     uint32_t round = count / Q_SLOTS, slot = count % Q_SLOTS;
-    return {memory + 1024 + p.slots * p.box * (D * 2) + slot * Q_BYTES, &s->q_full[slot], &s->q_empty[slot], round & 1};
+    return {memory + 1024 + p.slots * p.box * (D * 2) + slot * Q_BYTES, &s->q_full[slot], &s->q_empty[slot], &s->q_fetched[slot], round & 1,
+            ends_of(p, p.slots * p.box + slot * 64)};
   }
 
   // Item number i of the head that is the block's number `tile`.
@@ -84,6 +91,22 @@ template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
         Head h = item_at(p, tile, i);
         copy_queries(p, h, queries);
         if (i == 0) copy_keys(p, &p.k, h, heads * 2), copy_keys(p, &p.v, h, heads * 2 + 1);
+      }
+  }
+
+  // An item's queries, or of the first one its keys and values too.
+  static __device__ __forceinline__ void produce_odd(const AttentionTiledParams &p) {
+    const AttentionParams &a = p.all;
+    uint32_t heads = 0, queries = 0;
+    for (int tile = blockIdx.x; tile < a.tiles; tile += gridDim.x, heads++)
+      for (int i = 0; i < p.rows; i++, queries++) {
+        Head h = item_at(p, tile, i);
+#pragma unroll 1
+        for (int which = 0; which < (i ? 1 : ODD_TENSORS); which++) {
+          Slot to = which ? slot_at(p, heads * 2 + which - ODD_KEYS) : query_slot(p, queries);
+          int token = which ? h.q.k_first : h.q.q_first + h.first, there = which ? h.q.keys : h.end - h.first;
+          Slots::bring(to, a, which, h.b, token, which ? h.head / a.group : h.head, which ? p.box : 64, there);
+        }
       }
   }
 
@@ -177,24 +200,30 @@ template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
     }
   }
 
+  static __device__ __forceinline__ void init(uint64_t *full, uint64_t *empty, uint64_t *fetched, int readers) {
+    barrier_init(full, Slots::ARRIVALS), barrier_init(empty, readers);
+    if (ODD) barrier_init(fetched, Slots::Odd::FETCHERS);
+  }
+
   static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     if (threadIdx.x == 0) {
-      tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
-      for (int i = 0; i < SLOTS; i++) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 4 * p.rows);
-      for (int i = 0; i < Q_SLOTS; i++) barrier_init(&s->q_full[i], 1), barrier_init(&s->q_empty[i], 4);
+      if (!ODD) tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
+      for (int i = 0; i < SLOTS; i++) init(&s->full[i], &s->empty[i], &s->fetched[i], 4 * p.rows);
+      for (int i = 0; i < Q_SLOTS; i++) init(&s->q_full[i], &s->q_empty[i], &s->q_fetched[i], 4);
       barrier_init_done();
     }
     __syncthreads();
     let_successor_start();
     wait_for_predecessor();
     if (threadIdx.x < GROUPS * 128) {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_REGISTERS));
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_REGISTERS(ODD)));
       compute(p);
     } else {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_COPY_REGISTERS));
-      if (threadIdx.x < GROUPS * 128 + 32) produce(p);
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_COPY_REGISTERS(ODD)));
+      if (ODD) produce_odd(p);
+      else if (threadIdx.x < GROUPS * 128 + 32) produce(p);
     }
   }
 };
