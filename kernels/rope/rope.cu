@@ -84,7 +84,7 @@ INLINE void rope_accesses(int per, int heads, int in, int out, int neighbours, i
   if (i >= (uint32_t)p.items) return;
   bool asks = p.ahead && !w.head && w.turns && w.token + p.ahead < p.tokens;
   int64_t row = rope_row(p, w.token), later = asks ? rope_row(p, w.token + p.ahead) : -1;
-  uint32_t raw[4][4], raw_c[8], raw_s[8]; // raw: as many as a thread may have chunks
+  uint32_t raw[8][4], raw_c[8], raw_s[8]; // raw: as many as a thread may have chunks
   float f[2][8], c[8], s[8];
 #pragma unroll
   for (int k = 0; k < heads * sides; k++) {
@@ -117,6 +117,10 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
 
 INLINE void rope_eights(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
   rope_accesses(8 / in, ROPE_EIGHTS, in, out, neighbours, kind, weight_kind, y_kind, p);
+}
+
+INLINE void rope_fours(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  rope_accesses(4 / in, ROPE_FOURS, in, out, neighbours, kind, weight_kind, y_kind, p);
 }
 
 // Heads of any width at any address, straight from memory: an access has as many elements, one or two, as all places are multiples
@@ -383,6 +387,7 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
   }
 #include "rope.def"
 ROPE_KERNEL(eights_, rope_eights, 2, 2, 0, 12)
+ROPE_KERNEL(fours_, rope_fours, 2, 2, 0, 12)
 
 KERNEL __launch_bounds__(ROPE_WINDOW_THREADS, 8) sol_rope_windows_2_2(const __grid_constant__ RopeParams p) {
   ROPE_BY_KIND(rope_windows, 2, 2, 0)

@@ -10,6 +10,7 @@ enum {
 #define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_LOOSE_##in##_##out,
 #include "kernels/rope/rope.def"
   KERNEL_EIGHTS_2_2,
+  KERNEL_FOURS_2_2,
   KERNEL_WINDOWS_2_2,
   KERNEL_WORDS_2_2,
   KERNEL_DIRECT_2_2,
@@ -22,8 +23,8 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #define ROPE(in, out)                                                                                        \
   "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_loose_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_eights_2_2", "sol_rope_windows_2_2", "sol_rope_words_2_2", "sol_rope_direct_2_2",
-    "sol_rope_direct_2_4", "sol_rope_direct_4_2",  "sol_rope_direct_4_4"};
+    "sol_rope_eights_2_2", "sol_rope_fours_2_2",  "sol_rope_windows_2_2", "sol_rope_words_2_2",
+    "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2",  "sol_rope_direct_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -206,14 +207,13 @@ static void plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
   l->kernel = kernel_of(a) + neighbours;
 }
 
-// The same by 8 bytes, of 2-byte elements half the rotated part apart.
-static bool plan_eights(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  enum { PER = 4, SIZE = 2 };
-  if (has_neighbours(a) || a->dtype == SOL_FP32 || out_of(a) == SOL_FP32 ||
-      !has_chunks(a, p, PER, SIZE, SIZE) || is_loose(a, p, PER))
-    return false;
-  plan_accesses(a, p, PER, ROPE_EIGHTS, l);
-  l->kernel = KERNEL_EIGHTS_2_2;
+// The same by `per` elements of 2 bytes, half the rotated part apart, where all places are multiples of so many.
+static bool plan_part(const SolRope *a, RopeParams *p, int per, int heads, int kernel, OpsLaunch *l) {
+  enum { SIZE = 2 };
+  bool halves = !has_neighbours(a) && a->dtype != SOL_FP32 && out_of(a) != SOL_FP32;
+  if (!halves || !has_chunks(a, p, per, SIZE, SIZE) || is_loose(a, p, per)) return false;
+  plan_accesses(a, p, per, heads, l);
+  l->kernel = kernel;
   return true;
 }
 
@@ -349,7 +349,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     plan_wide(a, &p, &l);
   else if (chunks && has_neighbours(a))
     plan_loose(a, &p, &l);
-  else if (!plan_eights(a, &p, &l) && !(chunks && bytes2 && plan_windows(a, &p, &l))) {
+  else if (!plan_part(a, &p, 4, ROPE_EIGHTS, KERNEL_EIGHTS_2_2, &l) &&
+           !plan_part(a, &p, 2, ROPE_FOURS, KERNEL_FOURS_2_2, &l) &&
+           !(chunks && bytes2 && plan_windows(a, &p, &l))) {
     plan_direct(a, &p, &l);
     // Single elements of 2 bytes are too little for an access: shared memory is faster, where it holds a head.
     if (p.per == 1 && bytes2) plan_tile(ctx, a, &p, &l);
