@@ -82,7 +82,9 @@ INLINE void rope_accesses(int per, int heads, int in, int out, int neighbours, i
   if (p.hints && i < (uint32_t)p.items) rope_hint(p, w, x, in, heads, count, weight_kind);
   begin_kernel();
   if (i >= (uint32_t)p.items) return;
-  bool asks = p.ahead && !w.head && w.turns && w.token + p.ahead < p.tokens;
+  // Of accesses that are less than a chunk one thread asks for half a line of the tables.
+  const int bytes = count * (weight_kind == KIND_FP32 ? 4 : 2), line = per < CHUNK_OF(in, out) && bytes < 64 ? 64 / bytes : 1;
+  bool asks = p.ahead && !w.head && w.turns && w.item % line == 0 && w.token + p.ahead < p.tokens;
   int64_t row = rope_row(p, w.token), later = asks ? rope_row(p, w.token + p.ahead) : -1;
   uint32_t raw[8][4], raw_c[8], raw_s[8]; // raw: as many as a thread may have chunks
   float f[2][8], c[8], s[8];
