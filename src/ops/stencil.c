@@ -374,7 +374,7 @@ static int kernel_of(const SolStencil *a, int size, StencilLayout layout) {
 static bool launch_band(SolContext *ctx, const SolStencil *a, const StencilParams *p, Rows r,
                         SolStream stream, SolStatus *status) {
   int band = kernel_of(a, r.size, STENCIL_BAND);
-  if (r.flat || r.wide || !is_banded(a, r.narrow) || band == KERNEL_COUNT ||
+  if (r.flat || r.wide || (r.whole && a->radius <= 4) || !is_banded(a, r.narrow) || band == KERNEL_COUNT ||
       !ops_has_kernel(ctx, &ops_stencil, band))
     return false;
   StencilBandParams b = {STENCIL_TENSORS(a, *p), .radius = a->radius};
@@ -405,7 +405,7 @@ static bool launch_walk(SolContext *ctx, const SolStencil *a, const StencilParam
                  .early = true,
                  .params = &t,
                  .bytes = sizeof t};
-  bool walks = !r.flat && (r.size == 2 ? a->radius > (r.wide ? 4 : 2) && plan_tensor(ctx, a, &t, &l)
+  bool walks = !r.flat && (r.size == 2 ? a->radius > (r.whole ? 4 : 2) && plan_tensor(ctx, a, &t, &l)
                                        : !r.narrow && a->radius > 4 && plan_fp32(ctx, a, r.wide, &t, &l));
   if (!walks || !ops_has_kernel(ctx, &ops_stencil, l.kernel)) return false;
   return *status = ops_launch(ctx, &ops_stencil, &l, stream), true;
