@@ -17,10 +17,11 @@ static size_t size_of(const OpsView *v) {
   return (size_t)sol_dtype_bits(v->dtype) / 8;
 }
 
-// No order is given: rows are taken in sequence.
+// No order is given: rows are taken in sequence. Nor is a tensor without elements, wherever others start.
 static size_t room(const Sets *s, int k) {
-  if (s->view[k].fill == OPS_FILL_ORDER) return 0;
-  size_t bytes = ((size_t)extent(&s->view[k]) + (size_t)s->misalign) * size_of(&s->view[k]);
+  size_t elements = (size_t)extent(&s->view[k]);
+  if (s->view[k].fill == OPS_FILL_ORDER || !elements) return 0;
+  size_t bytes = (elements + (size_t)s->misalign) * size_of(&s->view[k]);
   return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
