@@ -110,6 +110,37 @@ TEST(decode_waits_for_what_it_started_emu) {
   sol_context_destroy(ctx);
 }
 
+// On a GPU of one SM a block has all heads one after another, so that their places in shared memory are filled again and again; copies complete as late as
+// they can.
+TEST(heads_one_after_another_emu) {
+  if (!ops_image_count) SKIP("built without nvcc: no kernels");
+  static const OpsCase cases[] = {{.dim = {2, 5, 80, 64}, .dtype = SOL_BF16},
+                                  {.dim = {2, 5, 80, 64}, .dtype = SOL_BF16, .pad = 5},
+                                  {.dim = {2, 3, 115, 128}, .dtype = SOL_FP16, .pad = 3, .option = 1},
+                                  {.dim = {2, 3, 91, 256}, .dtype = SOL_BF16, .pad = 5},
+                                  {.dim = {1, 3, 121, 256}, .dtype = SOL_BF16, .pad = 5},
+                                  {.dim = {1, 5, 70, 64}, .dtype = SOL_BF16, .option = 6},
+                                  {.dim = {2, 5, 60, 256}, .dtype = SOL_FP16, .pad = 1},
+                                  {.dim = {3, 7, 33, 128}, .dtype = SOL_BF16, .pad = 7},
+                                  {.dim = {2, 19, 12, 64}, .dtype = SOL_BF16, .pad = 5}};
+  SolContext *ctx = open_backend(SOL_BACKEND_EMU);
+  if (!CHECK(ctx)) return;
+  ctx->sms = 1;
+  for (ctx->async_order = 0; ctx->async_order < 4; ctx->async_order++)
+    for (size_t i = 0; i < SOL_COUNT(cases); i++) {
+      Trial t;
+      SolError err = {0};
+      int misalign = (int)ctx->async_order * 3;
+      SolStatus status =
+          trial_open(&t, ctx, &ops_attention, &cases[i], &(TrialOptions){.misalign = misalign}, &err);
+      if (!status) status = trial_run(&t, &err);
+      if (!status) status = trial_check(&t, NULL, &err);
+      CHECK_MSG(!status, "case %zu, order %d: %s", i, (int)ctx->async_order, err.message);
+      trial_close(&t);
+    }
+  sol_context_destroy(ctx);
+}
+
 // ---- rows that see nothing ----
 
 enum { D = 64, TOKENS = 5, BF16_ONE = 0x3f80, NOT_WRITTEN = 0x7fc1 };

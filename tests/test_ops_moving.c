@@ -272,6 +272,8 @@ static void large_odd_rows(SolBackend backend) {
   } cases[] = {
       {&ops_transpose, {.dtype = SOL_BF16, .dim = {100003, 137}}},
       {&ops_transpose, {.dtype = SOL_FP16, .dim = {70001, 97, 2}, .pad = 3}},
+      {&ops_transpose, {.dtype = SOL_FP16, .dim = {175, 64, 245}}},
+      {&ops_transpose, {.dtype = SOL_BF16, .dim = {129, 64, 245}}},
       {&ops_scale_columns, {.dtype = SOL_BF16, .out_dtype = SOL_FP16, .dim = {130003, 69}}},
       {&ops_bias_gelu, {.dtype = SOL_FP16, .dim = {13, 690011}}},
       {&ops_bias_relu_scale, {.dtype = SOL_FP32, .out_dtype = SOL_BF16, .dim = {65001, 70}}},

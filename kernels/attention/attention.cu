@@ -16,22 +16,24 @@
     AttentionBrief<kind, d, halves>::run(p);                                                                         \
   }
 #define ODD(kind, d)                                                                                         \
-  KERNEL __launch_bounds__(128 + ATTENTION_ODD_COPY_THREADS(d), ATTENTION_ODD_BLOCKS(d))                     \
+  KERNEL __launch_bounds__(128 + ATTENTION_ODD_THREADS, ATTENTION_ODD_BLOCKS(d))                     \
       sol_attention_odd_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                       \
     AttentionBrief<kind, d, 1, 1>::run(p);                                                                   \
   }
-#define PAIR(kind, d)                                                                                        \
-  KERNEL __launch_bounds__(ATTENTION_PAIR_THREADS, 1) sol_attention_pair_##kind##_##d(const __grid_constant__ AttentionTiledParams p) { \
-    AttentionPair<kind, d>::run(p);                                                                          \
+#define PAIR(kind, d, odd)                                                                                   \
+  KERNEL __launch_bounds__(ATTENTION_PAIR_THREADS, 1)                                                        \
+      sol_attention_pair_##kind##_##d##_##odd(const __grid_constant__ AttentionTiledParams p) {              \
+    AttentionPair<kind, d, odd>::run(p);                                                                     \
   }
-#define ITEMS(kind, d)                                                                                       \
-  KERNEL __launch_bounds__(ATTENTION_ITEMS_THREADS, 1) sol_attention_items_##kind##_##d(const __grid_constant__ AttentionTiledParams p) { \
-    AttentionItems<kind, d>::run(p);                                                                         \
+#define ITEMS(kind, d, odd)                                                                                  \
+  KERNEL __launch_bounds__(ATTENTION_ITEMS_THREADS, 1)                                                       \
+      sol_attention_items_##kind##_##d##_##odd(const __grid_constant__ AttentionTiledParams p) {             \
+    AttentionItems<kind, d, odd>::run(p);                                                                    \
   }
 #else
-#define ITEMS(kind, d)
+#define ITEMS(kind, d, odd)
 #define TILED(kind, d)
-#define PAIR(kind, d)
+#define PAIR(kind, d, odd)
 #define BRIEF(kind, d, halves)
 #define ODD(kind, d)
 #endif

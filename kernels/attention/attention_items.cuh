@@ -10,8 +10,9 @@
 #include "attention/attention_items.h"
 #include "attention/attention_slots.cuh"
 
-template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
-  typedef AttentionSlots<KIND, D, 1> Slots;
+// ODD: rows begin at any element.
+template <int KIND, int D, int ODD> struct AttentionItems : AttentionSlots<KIND, D, 1, ODD> {
+  typedef AttentionSlots<KIND, D, 1, ODD> Slots;
   typedef typename Slots::Brief Brief;
   typedef typename Slots::Head Head;
   typedef typename Slots::Scores Scores;
@@ -22,32 +23,69 @@ template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
     GROUPS = ATTENTION_ITEMS_GROUPS,
     BOXES = Slots::BOXES,
     SLOTS = ATTENTION_ITEMS_SLOTS,
-    Q_SLOTS = ATTENTION_ITEMS_QUERIES,
+    Q_SLOTS = ATTENTION_ITEMS_QUERIES(D),
     Q_BOX = 64 * 128,
     Q_BYTES = BOXES * Q_BOX
   };
-  struct Shared { // barriers; from the next multiple of 1024 on slots of keys and values, then of queries
-    uint64_t q_full[Q_SLOTS], q_empty[Q_SLOTS], full[SLOTS], empty[SLOTS];
+  struct Shared { // barriers; from the next multiple of 1024 on slots of keys and values, then of queries, and their rows' ends
+    uint64_t q_full[Q_SLOTS], q_empty[Q_SLOTS], q_fetched[Q_SLOTS], full[SLOTS], empty[SLOTS], fetched[SLOTS];
   };
 
-  // Number `count` of those that the block fills.
-  static __device__ __forceinline__ Slot slot_at(const AttentionTiledParams &p, uint32_t count) {
+  static __device__ __forceinline__ uint8_t *ends_of(const AttentionTiledParams &p, int row) {
     extern __shared__ __align__(1024) uint8_t memory[];
-    Shared *s = (Shared *)memory;
-    uint32_t round = count / (unsigned)p.slots, slot = count - round * p.slots;
-    return {memory + 1024 + slot * p.box * (D * 2), &s->full[slot], &s->empty[slot], round & 1};
-  }
-  static __device__ __forceinline__ Slot query_slot(const AttentionTiledParams &p, uint32_t count) {
-    extern __shared__ __align__(1024) uint8_t memory[];
-    Shared *s = (Shared *)memory;
-    uint32_t round = count / Q_SLOTS, slot = count % Q_SLOTS;
-    return {memory + 1024 + p.slots * p.box * (D * 2) + slot * Q_BYTES, &s->q_full[slot], &s->q_empty[slot], round & 1};
+    return memory + 1024 + p.slots * p.box * (D * 2) + Q_SLOTS * Q_BYTES + row * 16;
   }
 
-  // Item number i of the head that is the block's number `tile`.
-  static __device__ __forceinline__ Head item_at(const AttentionTiledParams &p, int tile, int i) {
-    Head h = {tile / p.all.heads, 0, i * 64, 0, 0, {}};
-    h.head = tile - h.b * p.all.heads, h.q = attention_sequence(p.all, h.b), h.end = h.q.queries;
+  // An item of the block's: its head, the queries from 64 i on, and the slots of both. They follow each other without a division, which takes longer than
+  // waiting for a copy that is there.
+  struct Item {
+    int b, head, i;
+    int slot, q_slot; // of keys, before that of values
+    uint32_t parity, q_parity;
+  };
+  struct Step { // to the head that the block has next
+    int b, head;
+  };
+  static __device__ __forceinline__ Step step_of(const AttentionTiledParams &p) {
+    int b = gridDim.x / p.all.heads;
+    return {b, (int)gridDim.x - b * p.all.heads};
+  }
+  static __device__ __forceinline__ Item first_item(const AttentionTiledParams &p) {
+    int b = blockIdx.x / p.all.heads;
+    return {b, (int)blockIdx.x - b * p.all.heads, 0, 0, 0, 0, 0};
+  }
+  static __device__ __forceinline__ bool is_there(const AttentionTiledParams &p, const Item &x) { return x.b < p.all.batch; }
+
+  // count: items on, fewer than there are slots of queries.
+  static __device__ __forceinline__ void advance(const AttentionTiledParams &p, const Step &step, Item *x, int count) {
+    x->q_slot += count, x->i += count;
+    if (x->q_slot >= Q_SLOTS) x->q_slot -= Q_SLOTS, x->q_parity ^= 1;
+    while (x->i >= p.rows) {
+      x->i -= p.rows, x->b += step.b, x->head += step.head, x->slot += 2;
+      if (x->head >= p.all.heads) x->head -= p.all.heads, x->b++;
+      if (x->slot >= p.slots) x->slot -= p.slots, x->parity ^= 1;
+    }
+  }
+
+  // which: 0 the keys, 1 the values.
+  static __device__ __forceinline__ Slot slot_of(const AttentionTiledParams &p, const Item &x, int which) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    int slot = x.slot + which, over = slot >= p.slots;
+    slot -= over ? p.slots : 0;
+    return {memory + 1024 + slot * p.box * (D * 2), &s->full[slot], &s->empty[slot], &s->fetched[slot], x.parity ^ over, ends_of(p, slot * p.box)};
+  }
+  static __device__ __forceinline__ Slot query_slot(const AttentionTiledParams &p, const Item &x) {
+    extern __shared__ __align__(1024) uint8_t memory[];
+    Shared *s = (Shared *)memory;
+    int slot = x.q_slot;
+    return {memory + 1024 + p.slots * p.box * (D * 2) + slot * Q_BYTES, &s->q_full[slot], &s->q_empty[slot], &s->q_fetched[slot], x.q_parity,
+            ends_of(p, p.slots * p.box + slot * 64)};
+  }
+
+  static __device__ __forceinline__ Head head_of(const AttentionTiledParams &p, const Item &x) {
+    Head h = {x.b, x.head, x.i * 64, 0, 0, attention_sequence(p.all, x.b)};
+    h.end = h.q.queries;
     return h;
   }
 
@@ -64,27 +102,39 @@ template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
     __syncwarp();
   }
 
-  static __device__ __forceinline__ void copy_queries(const AttentionTiledParams &p, const Head &h, uint32_t count) {
-    Slot x = query_slot(p, count);
+  static __device__ __forceinline__ void copy_queries(const AttentionTiledParams &p, const Head &h, const Slot &x) {
     expect(x, Q_BYTES);
     copy(&p.q, x, 64, h.q.q_first + h.first, h.head, p.all.q_starts ? 0 : h.b);
   }
 
   // map: of keys or values.
-  static __device__ __forceinline__ void copy_keys(const AttentionTiledParams &p, const AttentionMap *map, const Head &h, uint32_t count) {
-    Slot x = slot_at(p, count);
+  static __device__ __forceinline__ void copy_keys(const AttentionTiledParams &p, const AttentionMap *map, const Head &h, const Slot &x) {
     expect(x, p.box * D * 2);
     copy(map, x, p.box, h.q.k_first, h.head / p.all.group, p.all.kv_starts ? 0 : h.b);
   }
 
   static __device__ __forceinline__ void produce(const AttentionTiledParams &p) {
-    uint32_t heads = 0, queries = 0;
-    for (int tile = blockIdx.x; tile < p.all.tiles; tile += gridDim.x, heads++)
-      for (int i = 0; i < p.rows; i++, queries++) {
-        Head h = item_at(p, tile, i);
-        copy_queries(p, h, queries);
-        if (i == 0) copy_keys(p, &p.k, h, heads * 2), copy_keys(p, &p.v, h, heads * 2 + 1);
+    const Step step = step_of(p);
+    for (Item x = first_item(p); is_there(p, x); advance(p, step, &x, 1)) {
+      Head h = head_of(p, x);
+      copy_queries(p, h, query_slot(p, x));
+      if (x.i == 0) copy_keys(p, &p.k, h, slot_of(p, x, 0)), copy_keys(p, &p.v, h, slot_of(p, x, 1));
+    }
+  }
+
+  // An item's queries, or of the first one its keys and values too.
+  static __device__ __forceinline__ void produce_odd(const AttentionTiledParams &p) {
+    const AttentionParams &a = p.all;
+    const Step step = step_of(p);
+    for (Item x = first_item(p); is_there(p, x); advance(p, step, &x, 1)) {
+      Head h = head_of(p, x);
+#pragma unroll 1
+      for (int which = 0; which < (x.i ? 1 : ODD_TENSORS); which++) {
+        Slot to = which ? slot_of(p, x, which - ODD_KEYS) : query_slot(p, x);
+        int token = which ? h.q.k_first : h.q.q_first + h.first, there = which ? h.q.keys : h.end - h.first;
+        Slots::bring(to, a, which, h.b, token, which ? h.head / a.group : h.head, which ? p.box : 64, there);
       }
+    }
   }
 
   // last: the row where the second half of the keys begins.
@@ -168,33 +218,36 @@ template <int KIND, int D> struct AttentionItems : AttentionSlots<KIND, D, 1> {
     ScoreUnit u = score_unit(p.all.scale, p.all.soft_cap);
     // The same in all lanes, said so that the compiler knows it.
     int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0), group = warp / 4;
-    for (uint32_t item = group;; item += GROUPS) {
-      uint32_t head = item / (unsigned)p.rows;
-      int tile = blockIdx.x + head * gridDim.x;
-      if (tile >= p.all.tiles) break;
-      Head h = item_at(p, tile, item - head * p.rows);
-      attend(p, h, u, query_slot(p, item), slot_at(p, head * 2), slot_at(p, head * 2 + 1), group, warp % 4);
-    }
+    const Step step = step_of(p);
+    Item x = first_item(p);
+    for (advance(p, step, &x, group); is_there(p, x); advance(p, step, &x, GROUPS))
+      attend(p, head_of(p, x), u, query_slot(p, x), slot_of(p, x, 0), slot_of(p, x, 1), group, warp % 4);
+  }
+
+  static __device__ __forceinline__ void init(uint64_t *full, uint64_t *empty, uint64_t *fetched, int readers) {
+    barrier_init(full, Slots::ARRIVALS), barrier_init(empty, readers);
+    if (ODD) barrier_init(fetched, Slots::Odd::FETCHERS);
   }
 
   static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     if (threadIdx.x == 0) {
-      tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
-      for (int i = 0; i < SLOTS; i++) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 4 * p.rows);
-      for (int i = 0; i < Q_SLOTS; i++) barrier_init(&s->q_full[i], 1), barrier_init(&s->q_empty[i], 4);
+      if (!ODD) tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
+      for (int i = 0; i < SLOTS; i++) init(&s->full[i], &s->empty[i], &s->fetched[i], 4 * p.rows);
+      for (int i = 0; i < Q_SLOTS; i++) init(&s->q_full[i], &s->q_empty[i], &s->q_fetched[i], 4);
       barrier_init_done();
     }
     __syncthreads();
     let_successor_start();
     wait_for_predecessor();
     if (threadIdx.x < GROUPS * 128) {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_REGISTERS));
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_REGISTERS(ODD)));
       compute(p);
     } else {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_COPY_REGISTERS));
-      if (threadIdx.x < GROUPS * 128 + 32) produce(p);
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ITEMS_COPY_REGISTERS(ODD)));
+      if (ODD) produce_odd(p);
+      else if (threadIdx.x < GROUPS * 128 + 32) produce(p);
     }
   }
 };

@@ -9,8 +9,9 @@
 
 #include "attention/attention_slots.cuh"
 
-template <int KIND, int D> struct AttentionPair : AttentionSlots<KIND, D, 2> {
-  typedef AttentionSlots<KIND, D, 2> Slots;
+// ODD: rows begin at any element.
+template <int KIND, int D, int ODD> struct AttentionPair : AttentionSlots<KIND, D, 2, ODD> {
+  typedef AttentionSlots<KIND, D, 2, ODD> Slots;
   typedef typename Slots::Brief Brief;
   typedef typename Slots::Head Head;
   typedef typename Slots::Scores Scores;
@@ -18,8 +19,8 @@ template <int KIND, int D> struct AttentionPair : AttentionSlots<KIND, D, 2> {
   typedef typename Slots::Slot Slot;
   typedef float Half[32]; // of the scores
   enum { BOXES = Slots::BOXES, SLOTS = ATTENTION_PAIR_SLOTS };
-  struct Shared { // barriers, then slots from the next multiple of 1024 on
-    uint64_t full[SLOTS], empty[SLOTS];
+  struct Shared { // barriers, then slots from the next multiple of 1024 on, and their rows' ends
+    uint64_t full[SLOTS], empty[SLOTS], fetched[SLOTS];
   };
 
   // Number `count` of those that the block fills.
@@ -27,7 +28,8 @@ template <int KIND, int D> struct AttentionPair : AttentionSlots<KIND, D, 2> {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     uint32_t round = count / (unsigned)p.slots, slot = count - round * p.slots;
-    return {memory + 1024 + slot * p.box * (D * 2), &s->full[slot], &s->empty[slot], round & 1};
+    uint8_t *slots = memory + 1024, *ends = slots + p.slots * p.box * (D * 2) + slot * p.box * 16;
+    return {slots + slot * p.box * (D * 2), &s->full[slot], &s->empty[slot], &s->fetched[slot], round & 1, ends};
   }
 
   // ---- copies ----
@@ -48,6 +50,19 @@ template <int KIND, int D> struct AttentionPair : AttentionSlots<KIND, D, 2> {
       copy(p, &p.q, count, h.q.q_first + h.first, h.head, q_b);
       copy(p, &p.k, count + 1, h.q.k_first + h.key, kv, kv_b);
       copy(p, &p.v, count + 2, h.q.k_first + h.key, kv, kv_b);
+    }
+  }
+
+  static __device__ __forceinline__ void produce_odd(const AttentionTiledParams &p) {
+    const AttentionParams &a = p.all;
+    uint32_t count = 0;
+    for (int tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
+      Head h = Brief::head_at(p, tile, 0);
+#pragma unroll 1
+      for (int which = 0; which < ODD_TENSORS; which++, count++) {
+        int token = which ? h.q.k_first + h.key : h.q.q_first + h.first, there = which ? h.q.keys - h.key : h.end - h.first;
+        Slots::bring(slot_at(p, count), a, which, h.b, token, which ? h.head / a.group : h.head, p.box, there);
+      }
     }
   }
 
@@ -110,19 +125,23 @@ template <int KIND, int D> struct AttentionPair : AttentionSlots<KIND, D, 2> {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
     if (threadIdx.x == 256) {
-      tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
-      for (int i = 0; i < SLOTS; i++) barrier_init(&s->full[i], 1), barrier_init(&s->empty[i], 8);
+      if (!ODD) tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
+      for (int i = 0; i < SLOTS; i++) {
+        barrier_init(&s->full[i], Slots::ARRIVALS), barrier_init(&s->empty[i], 8);
+        if (ODD) barrier_init(&s->fetched[i], Slots::Odd::FETCHERS);
+      }
       barrier_init_done();
     }
     __syncthreads();
     let_successor_start();
     wait_for_predecessor();
     if (threadIdx.x >= 256) {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-      if (threadIdx.x == 256) produce(p);
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_PAIR_COPY_REGISTERS(ODD)));
+      if (ODD) produce_odd(p);
+      else if (threadIdx.x == 256) produce(p);
       __syncwarp();
     } else {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_PAIR_REGISTERS(ODD)));
       compute(p);
     }
   }

@@ -4,17 +4,30 @@
 
 #include "attention/attention_brief.cuh"
 
-template <int KIND, int D, int HALVES> struct AttentionSlots {
-  typedef AttentionBrief<KIND, D, HALVES> Brief;
+template <int KIND, int D, int HALVES, int ODD> struct AttentionSlots {
+  typedef AttentionBrief<KIND, D, HALVES, ODD> Brief;
+  typedef OddTile<D> Odd;
   typedef typename Brief::Head Head;
   typedef typename Brief::Sums Sums;
   typedef float Scores[16][4];
   enum { BOXES = D / 64, O_TILES = D / 8 };
   struct Slot {
     uint8_t *at;
-    uint64_t *full, *empty;
+    uint64_t *full, *empty, *fetched; // fetched, ends: of rows that begin at any element
     uint32_t parity;
+    uint8_t *ends;
   };
+
+  // Warps of a slot's copy that arrive when it is there.
+  enum { ARRIVALS = ODD ? Odd::SHIFTERS / 32 : 1 };
+
+  // A slot's rows that begin at any element: of the `count` first ones `there`.
+  static __device__ __forceinline__ void bring(const Slot &x, const AttentionParams &p, int which, int b, int token, int head, int count, int there) {
+    Odd to = {shared_address(x.at), shared_address(x.ends), (uint32_t)count * 128};
+    Odd::take(x.fetched, x.empty, x.parity);
+    to.bring(Odd::rows_of(p, which, b, token, head, 0, count, there));
+    Odd::give(x.fetched, x.full);
+  }
 
   static __device__ __forceinline__ void leave(const Slot &x) {
     __syncwarp();

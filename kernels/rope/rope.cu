@@ -71,9 +71,9 @@ INLINE void rope_hint(const RopeParams &p, RopeWork w, const char *x, int in, in
   rope_ask(p, row, w.item, count, weight_kind);
 }
 
-INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
-  const int per = CHUNK_OF(in, out), count = neighbours ? per / 2 : per, words = per * in / 4;
-  const int heads = neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS, sides = neighbours ? 1 : 2;
+// per: elements of an access; heads: of a thread.
+INLINE void rope_accesses(int per, int heads, int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  const int count = neighbours ? per / 2 : per, words = per * in / 4, sides = neighbours ? 1 : 2;
   uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, step = p.groups32.by * (uint32_t)p.d;
   RopeWork w = rope_work(p, i, neighbours, per);
   uint64_t place = w.head * (uint32_t)p.d + w.first;
@@ -82,9 +82,11 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
   if (p.hints && i < (uint32_t)p.items) rope_hint(p, w, x, in, heads, count, weight_kind);
   begin_kernel();
   if (i >= (uint32_t)p.items) return;
-  bool asks = p.ahead && !w.head && w.turns && w.token + p.ahead < p.tokens;
+  // Of accesses that are less than a chunk one thread asks for half a line of the tables.
+  const int bytes = count * (weight_kind == KIND_FP32 ? 4 : 2), line = per < CHUNK_OF(in, out) && bytes < 64 ? 64 / bytes : 1;
+  bool asks = p.ahead && !w.head && w.turns && w.item % line == 0 && w.token + p.ahead < p.tokens;
   int64_t row = rope_row(p, w.token), later = asks ? rope_row(p, w.token + p.ahead) : -1;
-  uint32_t raw[4][4], raw_c[8], raw_s[8]; // raw: as many as a thread may have chunks
+  uint32_t raw[8][4], raw_c[8], raw_s[8]; // raw: as many as a thread may have chunks
   float f[2][8], c[8], s[8];
 #pragma unroll
   for (int k = 0; k < heads * sides; k++) {
@@ -109,6 +111,18 @@ INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_ki
     store_chunk(y + k * step * out, 0, per, out, y_kind, f[0]);
     if (w.second) store_chunk(y + (k * step + w.apart) * out, 0, per, out, y_kind, f[1]);
   }
+}
+
+INLINE void rope_chunks(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  rope_accesses(CHUNK_OF(in, out), neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS, in, out, neighbours, kind, weight_kind, y_kind, p);
+}
+
+INLINE void rope_eights(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  rope_accesses(8 / in, ROPE_EIGHTS, in, out, neighbours, kind, weight_kind, y_kind, p);
+}
+
+INLINE void rope_fours(int in, int out, int neighbours, int kind, int weight_kind, int y_kind, const RopeParams &p) {
+  rope_accesses(4 / in, ROPE_FOURS, in, out, neighbours, kind, weight_kind, y_kind, p);
 }
 
 // Heads of any width at any address, straight from memory: an access has as many elements, one or two, as all places are multiples
@@ -374,6 +388,8 @@ INLINE void rope_words(int in, int out, int neighbours, int kind, int weight_kin
     ROPE_BY_WEIGHT(rope_loose, in, out)                                                                      \
   }
 #include "rope.def"
+ROPE_KERNEL(eights_, rope_eights, 2, 2, 0, 12)
+ROPE_KERNEL(fours_, rope_fours, 2, 2, 0, 12)
 
 KERNEL __launch_bounds__(ROPE_WINDOW_THREADS, 8) sol_rope_windows_2_2(const __grid_constant__ RopeParams p) {
   ROPE_BY_KIND(rope_windows, 2, 2, 0)

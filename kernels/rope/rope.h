@@ -7,7 +7,9 @@
 enum {
   ROPE_THREADS = 128,
   ROPE_HEADS = 1,
-  ROPE_NEIGHBOURS = 2
+  ROPE_NEIGHBOURS = 2,
+  ROPE_EIGHTS = 2,
+  ROPE_FOURS = 4
 }; // wide kernels: of a block; heads that a thread takes
 // Joined heads that a thread takes; threads of a block, where these exchange elements.
 enum { ROPE_LOOSE = 4, ROPE_WINDOWS = 4, ROPE_WINDOW_THREADS = 128 };

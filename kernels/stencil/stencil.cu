@@ -115,6 +115,11 @@ typedef struct StencilPlace {
   int top, end;        // rows of x around `row`: from -top on, before end
 } StencilPlace;
 
+INLINE StencilPlace stencil_place(StencilShape s, const StencilParams *p, int64_t row, int64_t column) {
+  int top = row < s.radius ? (int)row : s.radius, end = p->m - row < s.rows + s.radius ? (int)(p->m - row) : s.rows + s.radius;
+  return {row, column, p->n - column, top, end};
+}
+
 // `inside`: all around the warp's rows and columns is x.
 INLINE void stencil_rows(StencilShape s, const StencilParams *p, StencilPlace t, int inside, int kind) {
   const int w = s.columns;
@@ -182,16 +187,11 @@ INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
       stencil_fetch((const char *)p->x + (row * p->x_stride + column) * s.size, lines, p->x_stride * s.size,
                     512 * across_warps);
   }
-  StencilPlace t;
   if (block >= p->tiles) return;
   split(block, p->strips, &down, &across);
   uint32_t warp = threadIdx.x / 32, below = warp & (p->warps_down - 1);
   int64_t first = ((int64_t)across * across_warps + warp / p->warps_down) * (32 * w);
-  t.row = ((int64_t)down * p->warps_down + below) * s.rows;
-  t.column = first + threadIdx.x % 32 * (s.wide ? w : 1);
-  t.after = p->n - t.column;
-  t.top = t.row < s.radius ? (int)t.row : s.radius;
-  t.end = p->m - t.row < s.rows + s.radius ? (int)(p->m - t.row) : s.rows + s.radius;
+  StencilPlace t = stencil_place(s, p, ((int64_t)down * p->warps_down + below) * s.rows, first + threadIdx.x % 32 * (s.wide ? w : 1));
   if (t.row >= p->m || first >= p->n) return;
   bool inside = t.top == s.radius && t.end == s.rows + s.radius && first >= 8 && first + 32 * w + 8 <= p->n;
   if (inside) stencil_rows(s, p, t, 1, kind);
@@ -202,14 +202,8 @@ INLINE void stencil_2d(StencilShape s, const StencilParams *p, int kind) {
 INLINE void stencil_narrow(StencilShape s, const StencilParams *p, int kind) {
   uint64_t thread = thread_index(), below, column;
   if (thread >= p->tiles) return;
-  split(thread, (uint64_t)p->n, &below, &column);
-  StencilPlace t;
-  t.row = (int64_t)below * s.rows;
-  t.column = (int64_t)column;
-  t.after = p->n - t.column;
-  t.top = t.row < s.radius ? (int)t.row : s.radius;
-  t.end = p->m - t.row < s.rows + s.radius ? (int)(p->m - t.row) : s.rows + s.radius;
-  stencil_rows(s, p, t, 0, kind);
+  split(thread, p->strips, &below, &column);
+  stencil_rows(s, p, stencil_place(s, p, (int64_t)below * s.rows, (int64_t)column * s.columns), 0, kind);
 }
 
 // One row, or rows that follow each other: a thread has a vector on x's own boundaries, and loads those on either side of it.
@@ -380,7 +374,7 @@ INLINE void stencil_dense(StencilShape s, const StencilParams *p, int kind) {
 
 INLINE void stencil_of(StencilShape s, const StencilParams *p, int kind) {
   if (s.layout == STENCIL_FLAT) stencil_1d(s, p, kind);
-  else if (s.layout == STENCIL_NARROW) stencil_narrow(s, p, kind);
+  else if (s.layout == STENCIL_NARROW || (s.wide && p->narrow)) stencil_narrow(s, p, kind);
   else if (s.layout == STENCIL_DENSE) stencil_dense(s, p, kind);
   else stencil_2d(s, p, kind);
 }

@@ -33,12 +33,13 @@ typedef struct StencilParams {
   void *y;
   const void *x;
   int64_t m, n, y_stride, x_stride; // elements
-  uint64_t strips, tiles;           // blocks along a row, and in all; STENCIL_NARROW: threads in all
+  uint64_t strips, tiles;           // blocks along a row, and in all; narrow: threads
   uint32_t warps_down;              // of a block's warps; the others are next to them
   int32_t x_kind, y_kind;
   int32_t head,
       y_wide; // 1-D, STENCIL_DENSE: elements of x's first 16 bytes that are not x's; y can be stored as x is read
   int32_t radius;
+  int32_t narrow; // rows are short: neighbouring threads go on in the rows below
   uint32_t ahead; // a block prefetches into L2 the part of x of the block that many further on; 0: none
   float centre, side[8];
 } StencilParams;

@@ -5,7 +5,7 @@
 #include "transpose_shift.cuh"
 
 #define TILE_WIDE(size, tall, wide)   __shared__ __align__(16) char tile[(tall) * (wide) * (size)]
-#define TILE_SHIFT                    TILE_WIDE
+#define TILE_SHIFT(size, tall, wide)  __shared__ __align__(16) char tile[((tall) + 1) * (wide) * (size)]
 #define TILE_CHUNKS(size, tall, wide) __shared__ __align__(16) char tile[CHUNKS_BYTES(size, tall)]
 #define TILE_ODD(size, tall, wide)                                                                           \
   static_assert((tall) % (shape.threads / 32) == 0 && ((tall)-TRANSPOSE_SLACK(size)) % 32 == 0, "whole rows and columns to a warp"); \

@@ -6,10 +6,14 @@
 
 #include "transpose.cuh"
 
+// Where a column lies in the tile. 16 bytes are left free after so many as a thread has: its lanes' stores, and loads down a column, lie in different
+// banks however many rows there are.
+INLINE int shift_place(TransposeShape s, int column) { return column * (s.tall * s.size) + column / (16 / s.size) * 16; }
+
 INLINE void shift_in(TransposeShape s, const TransposeParams *p, TransposePlace at, int slack, int low, int high, char *tile) {
   const int per = 16 / s.size, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int groups = s.wide / per < 16 ? s.wide / per : 16;
-  const int across = s.wide / per / groups, turn = s.tall / per < 8 ? s.tall / per : 8;
+  const int across = s.wide / per / groups;
   int c = warp % across * groups + lane % groups, r = (warp / across * (32 / groups) + lane / groups) * s.rows;
   int64_t left = p->n - at.j - c * per;
   const char *from = at.x - slack * p->x_stride + c * 16; // in the tile's first row
@@ -25,12 +29,11 @@ INLINE void shift_in(TransposeShape s, const TransposeParams *p, TransposePlace 
       v[i].v = load_singly(row, row, row + left * s.size, s.size);
     }
   }
-  char *to = tile + c * per * (s.tall * s.size) + ((r / per ^ c % turn) << 4) + r % per * s.size;
-  transpose_columns_to(s, v, to);
+  transpose_columns_to(s, v, tile + shift_place(s, c * per) + r * s.size);
 }
 
 INLINE void shift_out(TransposeShape s, const TransposeParams *p, TransposePlace at, int slack, int low, int high, const char *tile) {
-  const int per = 16 / s.size, groups = s.tall / per, turn = groups < 8 ? groups : 8, kept = s.tall - slack;
+  const int per = 16 / s.size, groups = s.tall / per, kept = s.tall - slack;
   int columns = clamp(p->n - at.j, 0, s.wide);
 #pragma unroll
   for (int k = 0; k < s.wide * groups; k += s.threads) {
@@ -38,11 +41,10 @@ INLINE void shift_out(TransposeShape s, const TransposeParams *p, TransposePlace
     char *row = at.y + j * p->y_stride;
     int first = slack + g * per - (int)((uint32_t)(uintptr_t)row & 31) / s.size, group = first / per; // row of the tile
     if (j >= columns || g * per >= kept) continue;
-    const char *column = tile + j * (s.tall * s.size);
-    int swap = j / per % turn;
+    const char *column = tile + shift_place(s, j);
     Vec a, b;
-    a.v = *(const uint4 *)(column + ((group ^ swap) << 4));
-    b.v = *(const uint4 *)(column + ((min(group + 1, groups - 1) ^ swap) << 4));
+    a.v = *(const uint4 *)(column + group * 16);
+    b.v = *(const uint4 *)(column + min(group + 1, groups - 1) * 16);
     transpose_store_cut(row + (first - slack) * s.size, a, b, (uint32_t)(first % per * s.size), first, low, high, s.size);
   }
 }

@@ -21,8 +21,10 @@ typedef enum Family {
   BRIEF_OF_TWO,
   BRIEF_ODD,
   PAIR_WGMMA,
-  ITEMS_WGMMA
-} Family; // brief: tiles of 64, of 128; odd: of 64, with rows that begin at any element
+  PAIR_ODD,
+  ITEMS_WGMMA,
+  ITEMS_ODD
+} Family; // brief: tiles of 64, of 128; odd: rows begin at any element
 typedef struct Variant {
   int kind;
   Family family;
@@ -264,33 +266,38 @@ static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves
 static SolStatus launch_odd(SolContext *ctx, const SolAttention *a, SolStream stream) {
   int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_ODD_BLOCKS(a->d);
   AttentionTiledParams p = brief_params(a, 1, at_a_time);
-  return launch_wgmma(ctx, kernel_for(a, BRIEF_ODD), &p, p.all.tiles, at_a_time,
-                      128 + ATTENTION_ODD_COPY_THREADS(a->d), stream);
+  return launch_wgmma(ctx, kernel_for(a, BRIEF_ODD), &p, p.all.tiles, at_a_time, 128 + ATTENTION_ODD_THREADS,
+                      stream);
 }
 
-static int64_t pair_slots(const SolAttention *a, int64_t rows) {
-  int64_t slots = (ATTENTION_PAIR_SHARED - 1024) / (rows * a->d * 2);
+enum { END = 16 }; // bytes more of a row that begins at any element
+
+static int64_t pair_slots(const SolAttention *a, int64_t rows, bool odd) {
+  int64_t slots = (ATTENTION_PAIR_SHARED - 1024) / (rows * (a->d * 2 + (odd ? END : 0)));
   return slots < ATTENTION_PAIR_SLOTS ? slots : ATTENTION_PAIR_SLOTS;
 }
 
-// Rows of tiles that have all keys their queries see, where shared memory holds more than one tile's queries, keys and values; 0: none.
-static int64_t pair_rows(const SolAttention *a) {
+// Rows of tiles that have all keys their queries see, where shared memory holds more than one tile's queries, keys and values; 0: none. Of rows that begin
+// at any element one tile's will do: what else there is for them, mma.sync, is slower.
+static int64_t pair_rows(const SolAttention *a, bool odd) {
   int64_t most = a->queries > a->keys ? a->queries : a->keys, rows = ops_ceil_div(most, 16) * 16;
-  return a->d == 256 && rows > ATTENTION_BRIEF_ROWS && pair_slots(a, rows) > 3 ? rows : 0;
+  bool fits = rows <= 2 * ATTENTION_BRIEF_ROWS && pair_slots(a, rows, odd) >= (odd ? 3 : 4);
+  return a->d == 256 && rows > ATTENTION_BRIEF_ROWS && fits ? rows : 0;
 }
 
-static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, int64_t rows, SolStream stream) {
+static SolStatus launch_pair(SolContext *ctx, const SolAttention *a, bool odd, SolStream stream) {
+  int64_t rows = pair_rows(a, odd);
   AttentionTiledParams p = {.all = attention_params(a),
                             .span = (int)rows,
                             .rows = 1,
                             .each = 1,
                             .box = (int)rows,
-                            .slots = (int)pair_slots(a, rows)};
+                            .slots = (int)pair_slots(a, rows, odd)};
   p.all.pack = 1, p.all.tiles = a->heads * a->batch;
-  SolStatus status = make_maps(ctx, a, (int)rows, (int)rows, &p);
+  SolStatus status = odd ? SOL_OK : make_maps(ctx, a, (int)rows, (int)rows, &p);
   if (status) return status;
-  return launch_wgmma(ctx, kernel_for(a, PAIR_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_PAIR_THREADS,
-                      stream);
+  return launch_wgmma(ctx, kernel_for(a, odd ? PAIR_ODD : PAIR_WGMMA), &p, p.all.tiles, ctx->sms,
+                      ATTENTION_PAIR_THREADS, stream);
 }
 
 // ---- items ----
@@ -303,18 +310,19 @@ static int items_rows(const SolAttention *a) {
   return fits && beyond && !brief_span(a, ATTENTION_BRIEF_ROWS) ? (int)ops_ceil_div(a->keys, 16) * 16 : 0;
 }
 
-static SolStatus launch_items(SolContext *ctx, const SolAttention *a, int rows, SolStream stream) {
-  int64_t bytes = a->d * 2, left = ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES * 64 * bytes;
-  int64_t slots = left / (rows * bytes);
+static SolStatus launch_items(SolContext *ctx, const SolAttention *a, bool odd, SolStream stream) {
+  int64_t bytes = a->d * 2 + (odd ? END : 0), rows = items_rows(a);
+  int64_t slots =
+      (ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES(a->d) * 64 * bytes) / (rows * bytes);
   AttentionTiledParams p = {.all = attention_params(a),
                             .rows = (int)ops_ceil_div(a->queries, 64),
-                            .box = rows,
+                            .box = (int)rows,
                             .slots = (int)(slots < ATTENTION_ITEMS_SLOTS ? slots : ATTENTION_ITEMS_SLOTS)};
   p.all.tiles = a->heads * a->batch;
-  SolStatus status = make_maps(ctx, a, 64, rows, &p);
+  SolStatus status = odd ? SOL_OK : make_maps(ctx, a, 64, (int)rows, &p);
   if (status) return status;
-  return launch_wgmma(ctx, kernel_for(a, ITEMS_WGMMA), &p, p.all.tiles, ctx->sms, ATTENTION_ITEMS_THREADS,
-                      stream);
+  return launch_wgmma(ctx, kernel_for(a, odd ? ITEMS_ODD : ITEMS_WGMMA), &p, p.all.tiles, ctx->sms,
+                      ATTENTION_ITEMS_THREADS, stream);
 }
 
 SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) {
@@ -323,9 +331,9 @@ SolStatus attention_launch(SolContext *ctx, const void *args, SolStream stream) 
   bool has = ctx->cc >= 90 && can_count(&a) && ops_has_kernel(ctx, &ops_attention, tiled),
        wgmma = has && can_tile(&a);
   if (has && !wgmma && brief_span(&a, ATTENTION_BRIEF_ROWS)) return launch_odd(ctx, &a, stream);
-  if (wgmma && items_rows(&a)) return launch_items(ctx, &a, items_rows(&a), stream);
+  if (has && items_rows(&a)) return launch_items(ctx, &a, !wgmma, stream);
   if (wgmma && brief_halves(&a)) return launch_brief(ctx, &a, brief_halves(&a), stream);
-  if (wgmma && pair_rows(&a)) return launch_pair(ctx, &a, pair_rows(&a), stream);
+  if (has && pair_rows(&a, !wgmma)) return launch_pair(ctx, &a, !wgmma, stream);
   if (wgmma && !is_short(&a)) return launch_tiled(ctx, &a, tiled, stream);
   return launch_mma(ctx, &a, stream);
 }

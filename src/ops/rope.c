@@ -9,6 +9,8 @@
 enum {
 #define ROPE(in, out) KERNEL_##in##_##out, KERNEL_NEIGHBOURS_##in##_##out, KERNEL_LOOSE_##in##_##out,
 #include "kernels/rope/rope.def"
+  KERNEL_EIGHTS_2_2,
+  KERNEL_FOURS_2_2,
   KERNEL_WINDOWS_2_2,
   KERNEL_WORDS_2_2,
   KERNEL_DIRECT_2_2,
@@ -21,8 +23,8 @@ static const char *const kernel_names[KERNEL_COUNT] = {
 #define ROPE(in, out)                                                                                        \
   "sol_rope_" #in "_" #out, "sol_rope_neighbours_" #in "_" #out, "sol_rope_loose_" #in "_" #out,
 #include "kernels/rope/rope.def"
-    "sol_rope_windows_2_2", "sol_rope_words_2_2",  "sol_rope_direct_2_2",
-    "sol_rope_direct_2_4",  "sol_rope_direct_4_2", "sol_rope_direct_4_4"};
+    "sol_rope_eights_2_2", "sol_rope_fours_2_2",  "sol_rope_windows_2_2", "sol_rope_words_2_2",
+    "sol_rope_direct_2_2", "sol_rope_direct_2_4", "sol_rope_direct_4_2",  "sol_rope_direct_4_4"};
 
 enum { HALVES, NEIGHBOURS, PARTIAL_HALVES, PARTIAL_NEIGHBOURS, OPTIONS };
 static const char *const option_names[OPTIONS] = {"", "interleaved", "half rotated",
@@ -190,14 +192,29 @@ static void set_chunks(const SolRope *a, RopeParams *p, uint64_t items, uint64_t
   ops_grid(l->grid, p->items, l->block);
 }
 
-// A thread rotates a pair of chunks of a head, or one chunk of neighbouring pairs.
-static void plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
-  int64_t per = elementwise_chunk(a->dtype, out_of(a)), rest = (a->d - rotary_of(a)) / per; // whole chunks
+// A thread rotates a pair of chunks of some heads, or a chunk of neighbouring pairs. per: elements of a chunk.
+static void plan_accesses(const SolRope *a, RopeParams *p, int64_t per, int64_t heads, OpsLaunch *l) {
+  int64_t rest = (a->d - rotary_of(a)) / per; // whole chunks
   bool neighbours = has_neighbours(a);
   p->turns = neighbours ? 2 * p->half / per : p->half / per;
   set_chunks(a, p, (uint64_t)(p->turns + (neighbours ? rest : (rest + 1) / 2)),
-             (uint64_t)ops_ceil_div(a->h, neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS), l);
+             (uint64_t)ops_ceil_div(a->h, heads), l);
+}
+
+static void plan_wide(const SolRope *a, RopeParams *p, OpsLaunch *l) {
+  bool neighbours = has_neighbours(a);
+  plan_accesses(a, p, elementwise_chunk(a->dtype, out_of(a)), neighbours ? ROPE_NEIGHBOURS : ROPE_HEADS, l);
   l->kernel = kernel_of(a) + neighbours;
+}
+
+// The same by `per` elements of 2 bytes, half the rotated part apart, where all places are multiples of so many.
+static bool plan_part(const SolRope *a, RopeParams *p, int per, int heads, int kernel, OpsLaunch *l) {
+  enum { SIZE = 2 };
+  bool halves = !has_neighbours(a) && a->dtype != SOL_FP32 && out_of(a) != SOL_FP32;
+  if (!halves || !has_chunks(a, p, per, SIZE, SIZE) || is_loose(a, p, per)) return false;
+  plan_accesses(a, p, per, heads, l);
+  l->kernel = kernel;
+  return true;
 }
 
 static int64_t set_joined(const SolRope *a, int64_t per, RopeParams *p) { // chunks of a joined head
@@ -332,7 +349,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     plan_wide(a, &p, &l);
   else if (chunks && has_neighbours(a))
     plan_loose(a, &p, &l);
-  else if (!(chunks && bytes2 && plan_windows(a, &p, &l))) {
+  else if (!plan_part(a, &p, 4, ROPE_EIGHTS, KERNEL_EIGHTS_2_2, &l) &&
+           !plan_part(a, &p, 2, ROPE_FOURS, KERNEL_FOURS_2_2, &l) &&
+           !(chunks && bytes2 && plan_windows(a, &p, &l))) {
     plan_direct(a, &p, &l);
     // Single elements of 2 bytes are too little for an access: shared memory is faster, where it holds a head.
     if (p.per == 1 && bytes2) plan_tile(ctx, a, &p, &l);
@@ -367,9 +386,9 @@ static void cost(const void *args, SolOpArgs *op) {
                     .weight_dtype = a->weight_dtype};
 }
 
-static const int64_t shapes[][4] = {{1, 1, 2},   {3, 2, 6},   {2, 3, 34},  {5, 1, 13},
-                                    {7, 4, 64},  {2, 3, 128}, {1, 2, 256}, {1, 1, 4100},
-                                    {33, 8, 16}, {9, 3, 90},  {0, 4, 64},  {2, 0, 64}};
+static const int64_t shapes[][4] = {{1, 1, 2},   {3, 2, 6},   {2, 3, 34},   {5, 1, 13},  {7, 4, 64},
+                                    {2, 3, 128}, {1, 2, 256}, {1, 1, 4100}, {33, 8, 16}, {9, 3, 90},
+                                    {7, 3, 40},  {0, 4, 64},  {2, 0, 64}};
 static const int64_t bench[][4] = {{1, 40, 128}, {512, 40, 128}, {4096, 40, 128}, {8192, 64, 128}};
 
 const OpsDef ops_rope = {

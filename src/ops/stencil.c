@@ -346,18 +346,18 @@ static bool plan_fp32(const SolContext *ctx, const SolStencil *a, bool wide, Ste
   .y = (a)->y, .x = (a)->x, .m = (a)->m, .n = (a)->n, .y_stride = (p).y_stride, .x_stride = (p).x_stride,    \
   .x_kind = (p).x_kind, .y_kind = (p).y_kind, .centre = (a)->centre
 
-// What the kernels are chosen by. flat: one row; narrow: short ones; wide: longer ones of whole aligned vectors, of y of so many bytes.
+// What the kernels are chosen by. flat: one row; narrow: short ones; whole: aligned vectors, of y of so many bytes; wide: longer ones of these.
 typedef struct Rows {
   int size, out, per, vector; // bytes of an element of x, of y; elements of 16 bytes of x
-  bool flat, narrow, wide;
+  bool flat, narrow, whole, wide;
 } Rows;
 
 static Rows rows_of(const SolStencil *a, const StencilParams *p) {
   int size = ops_size(a->dtype), out = ops_size(out_of(a)), per = 16 / size;
-  Rows r = {size, out, per, per * out > 16 ? 16 : per * out, a->m == 1, false, false};
-  bool vectors = a->n % per == 0 && ops_align(a->x, p->x_stride * size, a->m) == 16 &&
-                 ops_align(a->y, p->y_stride * out, a->m) >= r.vector;
-  r.narrow = !r.flat && a->n <= STENCIL_SHORT, r.wide = !r.flat && !r.narrow && vectors;
+  Rows r = {size, out, per, per * out > 16 ? 16 : per * out, a->m == 1, false, false, false};
+  r.whole = a->n % per == 0 && ops_align(a->x, p->x_stride * size, a->m) == 16 &&
+            ops_align(a->y, p->y_stride * out, a->m) >= r.vector;
+  r.narrow = !r.flat && a->n <= STENCIL_SHORT, r.wide = !r.flat && !r.narrow && r.whole;
   return r;
 }
 
@@ -374,7 +374,7 @@ static int kernel_of(const SolStencil *a, int size, StencilLayout layout) {
 static bool launch_band(SolContext *ctx, const SolStencil *a, const StencilParams *p, Rows r,
                         SolStream stream, SolStatus *status) {
   int band = kernel_of(a, r.size, STENCIL_BAND);
-  if (r.flat || r.wide || !is_banded(a, r.narrow) || band == KERNEL_COUNT ||
+  if (r.flat || r.wide || (r.whole && a->radius <= 4) || !is_banded(a, r.narrow) || band == KERNEL_COUNT ||
       !ops_has_kernel(ctx, &ops_stencil, band))
     return false;
   StencilBandParams b = {STENCIL_TENSORS(a, *p), .radius = a->radius};
@@ -405,7 +405,7 @@ static bool launch_walk(SolContext *ctx, const SolStencil *a, const StencilParam
                  .early = true,
                  .params = &t,
                  .bytes = sizeof t};
-  bool walks = !r.flat && (r.size == 2 ? a->radius > (r.wide ? 4 : 2) && plan_tensor(ctx, a, &t, &l)
+  bool walks = !r.flat && (r.size == 2 ? a->radius > (r.whole ? 4 : 2) && plan_tensor(ctx, a, &t, &l)
                                        : !r.narrow && a->radius > 4 && plan_fp32(ctx, a, r.wide, &t, &l));
   if (!walks || !ops_has_kernel(ctx, &ops_stencil, l.kernel)) return false;
   return *status = ops_launch(ctx, &ops_stencil, &l, stream), true;
@@ -419,8 +419,10 @@ static uint64_t set_tiles(const SolStencil *a, const Variant *v, Rows r, Stencil
     p->strips = (uint64_t)ops_ceil_div(a->m * a->n + p->head, (int64_t)r.per * STENCIL_THREADS);
     return p->tiles = p->strips;
   }
-  if (v->layout == STENCIL_NARROW) {
-    p->tiles = (uint64_t)(a->n * ops_ceil_div(a->m, v->rows));
+  if (r.narrow && (v->layout == STENCIL_NARROW || v->layout == STENCIL_WIDE)) {
+    p->narrow = true;
+    p->strips = (uint64_t)(v->layout == STENCIL_WIDE ? a->n / r.per : a->n);
+    p->tiles = p->strips * (uint64_t)ops_ceil_div(a->m, v->rows);
     return (uint64_t)ops_ceil_div((int64_t)p->tiles, STENCIL_THREADS);
   }
   int rows = v->rows, warps = STENCIL_THREADS / 32,
@@ -437,11 +439,12 @@ static uint64_t set_tiles(const SolStencil *a, const Variant *v, Rows r, Stencil
 static StencilLayout layout_of(const SolStencil *a, const StencilParams *p, Rows r) {
   enum { MANY_ROWS = 64 };
   bool odd = !r.flat && !r.narrow && !r.wide && r.size == 2 && a->radius == 1 && a->m >= MANY_ROWS;
-  bool dense = (odd || (r.narrow && a->radius <= 2)) && p->x_stride == a->n && p->y_stride == a->n;
+  bool dense =
+      (odd || (r.narrow && !r.whole && a->radius <= 2)) && p->x_stride == a->n && p->y_stride == a->n;
   return r.flat                                        ? STENCIL_FLAT
          : dense                                       ? STENCIL_DENSE
+         : r.whole && a->radius <= 4                   ? STENCIL_WIDE
          : r.narrow && (r.size == 4 || a->radius <= 2) ? STENCIL_NARROW
-         : r.wide && a->radius <= 4                    ? STENCIL_WIDE
                                                        : STENCIL_ANY;
 }
 

@@ -224,10 +224,13 @@ static int by_vectors(const SolTranspose *a, int kernel) {
   int64_t size = size_of(a);
   bool aligned = ops_align(a->x, a->x_stride * size, a->m) == 16 &&
                  ops_align(a->x, a->x_batch_stride * size, a->batch) == 16;
-  int chunks = find_kind(size, CHUNKS), shift = find_kind(size, SHIFT);
   double least = 1.1 * waste(a, &tiles[kernel]);
-  if (1.05 * waste(a, &tiles[chunks]) < least) kernel = chunks, least = 1.05 * waste(a, &tiles[chunks]);
-  if (aligned && waste(a, &tiles[shift]) < least) kernel = shift;
+  for (int i = find_kind(size, CHUNKS); i < KERNEL_COUNT; i++) {
+    const Tile *t = &tiles[i];
+    if (t->size != size || !(t->kind == CHUNKS || (t->kind == SHIFT && aligned))) continue;
+    double cost = (t->kind == CHUNKS ? 1.05 : 1) * waste(a, t);
+    if (cost < least) kernel = i, least = cost;
+  }
   return kernel;
 }
 
