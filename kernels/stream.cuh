@@ -200,22 +200,16 @@ template <class Begin, class Slot, class End> INLINE void stream_walk(const Stre
 
 // ---- The warps
 
-// One thread. Until the first slot is free again nothing has been written, and loads have all of the memory: twice as many of them are under way.
-INLINE void stream_loads(const StreamShape &s, StreamShared *shared, uint4 *memory, int in, int out) {
+INLINE void stream_loads(const StreamShape &s, StreamShared *shared, uint4 *memory, int in, int out) { // one thread
   StreamPart a;
-  int under_way = 0, oldest = 0; // slots; the first of them
+  int ahead = -s.flight; // the slot that must have arrived
   uint32_t parity = 0;
-  bool alone = true;
   stream_walk(
       s, [&](const StreamAt &, uint64_t i) { a = stream_part(s, i, in); },
       [&](const StreamAt &at, int k) {
         barrier_wait(&shared->empty[at.slot], at.slot_parity ^ 1);
-        alone = alone && !at.slot_parity;
-        for (; under_way >= (alone ? 2 * s.flight : s.flight); under_way--) {
-          barrier_wait(&shared->full[oldest], parity);
-          stream_step(oldest, parity, 1, s.slots);
-        }
-        under_way++;
+        if (ahead >= 0) barrier_wait(&shared->full[ahead], parity);
+        stream_step(ahead, parity, 1, s.slots);
         StreamItem &t = shared->item[at.item];
         if (k == 0) t.y = stream_y(s, a.row) + a.begin * out, t.chunks = (int)a.x.chunks, t.head = a.x.head;
         stream_load(a.x.body + (int64_t)k * s.slot_chunks * 16, slot_chunks(s, (int)a.x.chunks, k) * 16, slot_memory(s, memory, at.slot), &shared->full[at.slot]);
