@@ -7,8 +7,8 @@
 
 enum { STREAM_SHARED = (227 << 10) - (4 << 10) }; // of a block, beside what the kernel has of its own
 enum { STREAM_PART = 189 }; // lines of 128 bytes of a part, unless there are too many parts
-// Chunks of a slot, at most, and bytes that a block has under way, to be read and written: with fewer the memory is idle, with more posts wait behind them.
-enum { STREAM_CHUNKS = 7 * STREAM_WORKERS, STREAM_FLIGHT = 96 << 10 };
+// Chunks of a slot, at most, and bytes that a block has under way: with fewer the memory is idle, with more posts wait behind them.
+enum { STREAM_CHUNKS = 7 * STREAM_WORKERS, STREAM_FLIGHT = 48 << 10 };
 
 // Slots that parts of so many chunks pass through: as few as there can be.
 static inline void stream_slots(StreamShape *s, int64_t chunks) {
@@ -40,7 +40,7 @@ static inline bool stream_shape(const SolContext *ctx, int64_t rows, int in, int
     if (l->shared <= STREAM_SHARED) break;
   }
   if (s->slots <= s->of_part) return false;
-  int64_t flight = ops_ceil_div(STREAM_FLIGHT * in / (in + out), s->slot_chunks * 16);
+  int64_t flight = ops_ceil_div(STREAM_FLIGHT, s->slot_chunks * 16);
   s->flight = (int32_t)(flight < s->slots ? flight : s->slots);
   l->block = STREAM_THREADS;
   l->grid[0] = (uint32_t)(rows * parts < ctx->sms ? rows * parts : ctx->sms);
