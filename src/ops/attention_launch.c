@@ -312,8 +312,7 @@ static int items_rows(const SolAttention *a) {
 
 static SolStatus launch_items(SolContext *ctx, const SolAttention *a, bool odd, SolStream stream) {
   int64_t bytes = a->d * 2 + (odd ? END : 0), rows = items_rows(a);
-  int64_t slots =
-      (ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES(a->d) * 64 * bytes) / (rows * bytes);
+  int64_t slots = (ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES * 64 * bytes) / (rows * bytes);
   AttentionTiledParams p = {.all = attention_params(a),
                             .rows = (int)ops_ceil_div(a->queries, 64),
                             .box = (int)rows,
