@@ -1,5 +1,5 @@
-// Rows that begin at any element, 16 bytes at a time into shared memory. From sm_80 on by two aligned loads and a shift, several of them under way
-// together (load_pieces); on sm_90a as they are, shifted there (OddTile).
+// Rows that begin at any element, 16 bytes at a time into shared memory: by two aligned loads and a shift, several of them under way together
+// (load_pieces), or on sm_90a, where registers do not hold all that should be, as they are, shifted there (OddTile).
 #ifndef SOL_KERNELS_ATTENTION_ODD_CUH
 #define SOL_KERNELS_ATTENTION_ODD_CUH
 
@@ -79,10 +79,10 @@ INLINE void copy_arrive(uint64_t *bar) {
 // cp.async, so that registers hold nothing of what is on its way; the others shift them in place. A row spans one piece more than it has, which
 // goes to `ends`.
 template <int D> struct OddTile {
-  enum { PIECES = D / 8, FETCHERS = 32, SHIFTERS = ATTENTION_ODD_THREADS - FETCHERS, AT_ONCE = 2 };
+  enum { PIECES = D / 8, THREADS = 128, FETCHERS = 32, SHIFTERS = THREADS - FETCHERS, AT_ONCE = 2 };
   uint32_t tile, ends, box; // shared memory: the tile, 16 bytes of each of its rows; bytes of a box of 64 columns
   static __device__ __forceinline__ bool fetches() {
-    return threadIdx.x % ATTENTION_ODD_THREADS < FETCHERS;
+    return threadIdx.x % THREADS < FETCHERS;
   }
   __device__ __forceinline__ uint32_t place(int row, int piece) const {
     return tile + piece / 8 * box + row * 128 + (piece % 8 ^ row % 8) * 16;
@@ -120,7 +120,7 @@ template <int D> struct OddTile {
   // piece is read by elements.
   __device__ __forceinline__ void shift(const Rows &r) const {
     enum { STEP = SHIFTERS / PIECES };
-    int thread = threadIdx.x % ATTENTION_ODD_THREADS - FETCHERS, piece = thread % PIECES;
+    int thread = threadIdx.x % THREADS - FETCHERS, piece = thread % PIECES;
     const char *from = r.from + thread / PIECES * r.stride + piece * 16;
     int64_t step = STEP * r.stride;
 #pragma unroll 1
