@@ -16,7 +16,7 @@
     AttentionBrief<kind, d, halves>::run(p);                                                                         \
   }
 #define ODD(kind, d)                                                                                         \
-  KERNEL __launch_bounds__(128 + ATTENTION_ODD_THREADS, ATTENTION_ODD_BLOCKS(d))                     \
+  KERNEL __launch_bounds__(128 + ATTENTION_ODD_COPY_THREADS(d), ATTENTION_ODD_BLOCKS(d))                     \
       sol_attention_odd_##kind##_##d(const __grid_constant__ AttentionTiledParams p) {                       \
     AttentionBrief<kind, d, 1, 1>::run(p);                                                                   \
   }

@@ -49,13 +49,11 @@ typedef struct AttentionTiledParams {
 #define ATTENTION_BRIEF_STAGES 2
 #define ATTENTION_BRIEF_BLOCKS(d, halves) (256 / (d) / (halves)) // of an SM
 #define ATTENTION_BRIEF_SHARED(d, halves) (3 * ATTENTION_BRIEF_STAGES * (halves)*ATTENTION_BRIEF_ROWS * (d) * 2 + 64)
-// The same where rows begin at any element: threads that copy, of which a warp fetches and the others shift; blocks of an SM, registers of a thread that
-// copies and of one that multiplies (of heads of 256 there are enough); 16 bytes more for each row, and barriers.
-#define ATTENTION_ODD_THREADS 128
+// The same where rows begin at any element: threads that copy, blocks of an SM, registers of a thread that copies and of one that multiplies.
+#define ATTENTION_ODD_COPY_THREADS(d) ((d) == 256 ? 256 : 128)
 #define ATTENTION_ODD_BLOCKS(d) ((d) == 64 ? 3 : 256 / (d))
-#define ATTENTION_ODD_COPY_REGISTERS(d) ((d) == 64 ? 64 : 88)
-#define ATTENTION_ODD_REGISTERS(d) ((d) == 64 ? 96 : 168)
-#define ATTENTION_ODD_SHARED(d) (ATTENTION_BRIEF_SHARED(d, 1) + 3 * ATTENTION_BRIEF_STAGES * ATTENTION_BRIEF_ROWS * 16)
+#define ATTENTION_ODD_COPY_REGISTERS(d) ((d) == 256 ? 128 : (d) == 128 ? 104 : 64)
+#define ATTENTION_ODD_REGISTERS(d) ((d) == 256 ? 240 : (d) == 128 ? 152 : 96)
 
 // attention_pair.cuh: two warpgroups, and one that copies; slots of queries, keys or values.
 #define ATTENTION_PAIR_THREADS 384

@@ -16,6 +16,7 @@
 // HALVES: of 64 queries, and as many keys, that a tile has. ODD: rows begin at any element, and warps copy them by loads.
 template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
   enum {
+    COPY_THREADS = ODD ? ATTENTION_ODD_COPY_THREADS(D) : 32,
     PIECES = D / 8,
     ROWS = ATTENTION_BRIEF_ROWS * HALVES,
     STAGES = ATTENTION_BRIEF_STAGES,
@@ -27,10 +28,8 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
   };
   struct Shared { // tiles begin at multiples of 1024
     uint8_t q[STAGES][BYTES], k[STAGES][BYTES], v[STAGES][BYTES];
-    uint64_t full[STAGES], empty[STAGES], fetched[STAGES];
-    uint4 ends[ODD ? STAGES : 1][ODD ? 3 : 1][ODD ? ROWS : 1];
+    uint64_t full[STAGES], empty[STAGES];
   };
-  typedef OddTile<D> Odd;
   struct Ring {
     int stage = 0;
     uint32_t parity = 0;
@@ -74,21 +73,50 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
     }
   }
 
+  // What of a tensor a head's rows of a tile are copied from, and how many are there.
+  struct Rows {
+    const char *from;
+    int there;
+  };
+  static __device__ __forceinline__ Rows rows_of(const Extent &e, const Head &h, int64_t batch, int64_t row, int token, int head, int there) {
+    return {e.first + (h.b * batch + token * row + (int64_t)head * D) * 2, min(there, (int)ROWS)};
+  }
+
+  // A tensor's rows of a tile. mine: of the tile's head number lane.
+  static __device__ __forceinline__ void copy_rows(uint8_t *to, const AttentionTiledParams &p, const Extent &e, int64_t stride, const Rows &mine) {
+    enum { STEP = COPY_THREADS / PIECES };
+    static_assert(STEP <= ROWS / 4, "a thread's piece number i is of the same head in all threads");
+    int thread = threadIdx.x - 128, piece = thread % PIECES, first = thread / PIECES, each = ROWS / p.all.pack;
+    load_pieces<ROWS / STEP>(
+        e,
+        [&](int i) {
+          int which = i * STEP / each, row = first + i * STEP - which * each;
+          const char *from = (const char *)__shfl_sync(~0u, (uint64_t)mine.from, which);
+          return row < __shfl_sync(~0u, mine.there, which) ? from + row * stride * 2 + piece * 16 : NULL;
+        },
+        [&](int i) {
+          int row = first + i * STEP;
+          return shared_address(to) + piece / 8 * BOX + row * 128 + (piece % 8 ^ row % 8) * 16;
+        });
+  }
+
   static __device__ __forceinline__ void produce_odd(Shared *s, const AttentionTiledParams &p) {
     const AttentionParams &a = p.all;
-    int each = ROWS / a.pack;
+    Extent q = extent_of_queries(a, D), k = extent_of_keys(a, a.k, a.k_batch, a.k_row, D), v = extent_of_keys(a, a.v, a.v_batch, a.v_row, D);
+    int lane = threadIdx.x % 32;
     Ring ring;
     for (int tile = blockIdx.x; tile < a.tiles; tile += gridDim.x, ring.next()) {
-      Odd::take(&s->fetched[ring.stage], &s->empty[ring.stage], ring.parity);
-#pragma unroll 1
-      for (int i = 0; i < a.pack * ODD_TENSORS; i++) {
-        int which = i % ODD_TENSORS, first = i / ODD_TENSORS * each;
-        Head h = head_at(p, tile, i / ODD_TENSORS);
-        Odd to = {shared_address(s->q[ring.stage]) + which * STAGES * BYTES, shared_address(s->ends[ring.stage][which]), BOX};
-        to.bring(which ? Odd::rows_of(a, which, h.b, h.q.k_first + h.key, h.head / a.group, first, each, h.end ? h.q.keys - h.key : 0)
-                       : Odd::rows_of(a, which, h.b, h.q.q_first + h.first, h.head, first, each, h.end - h.first));
-      }
-      Odd::give(&s->fetched[ring.stage], &s->full[ring.stage]);
+      Head h = head_at(p, tile, min(lane, a.pack - 1));
+      int kv = h.head / a.group, keys = h.end ? h.q.keys - h.key : 0;
+      Rows of_q = rows_of(q, h, a.q_batch, a.q_row, h.q.q_first + h.first, h.head, h.end - h.first);
+      Rows of_k = rows_of(k, h, a.k_batch, a.k_row, h.q.k_first + h.key, kv, keys), of_v = rows_of(v, h, a.v_batch, a.v_row, h.q.k_first + h.key, kv, keys);
+      barrier_wait(&s->empty[ring.stage], ring.parity ^ 1);
+      copy_rows(s->q[ring.stage], p, q, a.q_row, of_q);
+      copy_rows(s->k[ring.stage], p, k, a.k_row, of_k);
+      copy_rows(s->v[ring.stage], p, v, a.v_row, of_v);
+      async_fence();
+      __syncwarp();
+      if (lane == 0) barrier_arrive(&s->full[ring.stage], 0);
     }
   }
 
@@ -223,29 +251,22 @@ template <int KIND, int D, int HALVES, int ODD = 0> struct AttentionBrief {
   static __device__ __forceinline__ void run(const AttentionTiledParams &p) {
     extern __shared__ __align__(1024) uint8_t memory[];
     Shared *s = (Shared *)memory;
-    static_assert(sizeof(Shared) <= (ODD ? ATTENTION_ODD_SHARED(D) : ATTENTION_BRIEF_SHARED(D, HALVES)), "as the launcher has it");
+    static_assert(sizeof(Shared) <= ATTENTION_BRIEF_SHARED(D, HALVES), "as the launcher has it");
     if (threadIdx.x == 128) {
       if (!ODD) tensor_prefetch_map(&p.q), tensor_prefetch_map(&p.k), tensor_prefetch_map(&p.v);
-      for (int i = 0; i < STAGES; i++) {
-        barrier_init(&s->full[i], ODD ? Odd::SHIFTERS / 32 : 1), barrier_init(&s->empty[i], 4);
-        if constexpr (ODD) barrier_init(&s->fetched[i], Odd::FETCHERS);
-      }
+      for (int i = 0; i < STAGES; i++) barrier_init(&s->full[i], ODD ? COPY_THREADS / 32 : 1), barrier_init(&s->empty[i], 4);
       barrier_init_done();
     }
     __syncthreads();
     let_successor_start();
     wait_for_predecessor();
-    if constexpr (ODD) {
-      if (threadIdx.x >= 128) {
-        if (D < 256) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_COPY_REGISTERS(D)));
-        produce_odd(s, p);
-      } else {
-        if (D < 256) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_REGISTERS(D)));
-        compute(s, p);
-      }
-    } else if (threadIdx.x < 128)
+    if (ODD && threadIdx.x >= 128) {
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_COPY_REGISTERS(D)));
+      produce_odd(s, p);
+    } else if (threadIdx.x < 128) {
+      if (ODD) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(ATTENTION_ODD_REGISTERS(D)));
       compute(s, p);
-    else if (threadIdx.x == 128)
+    } else if (threadIdx.x == 128)
       produce(s, p);
   }
 };

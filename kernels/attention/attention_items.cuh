@@ -23,7 +23,7 @@ template <int KIND, int D, int ODD> struct AttentionItems : AttentionSlots<KIND,
     GROUPS = ATTENTION_ITEMS_GROUPS,
     BOXES = Slots::BOXES,
     SLOTS = ATTENTION_ITEMS_SLOTS,
-    Q_SLOTS = ATTENTION_ITEMS_QUERIES(D),
+    Q_SLOTS = ATTENTION_ITEMS_QUERIES,
     Q_BOX = 64 * 128,
     Q_BYTES = BOXES * Q_BOX
   };

@@ -6,7 +6,7 @@
 #define ATTENTION_ITEMS_GROUPS 3
 #define ATTENTION_ITEMS_THREADS (128 * (ATTENTION_ITEMS_GROUPS + 1))
 #define ATTENTION_ITEMS_SLOTS 16
-#define ATTENTION_ITEMS_QUERIES(d) ((d) == 64 ? 10 : 5) // 80 KB: the copies of all that items read wait for a slot of queries
+#define ATTENTION_ITEMS_QUERIES 5
 #define ATTENTION_ITEMS_REGISTERS(odd) ((odd) ? 152 : 160)
 #define ATTENTION_ITEMS_COPY_REGISTERS(odd) ((odd) ? 56 : 32)
 #define ATTENTION_ITEMS_SHARED (227 * 1024)

@@ -1,5 +1,5 @@
-// Rows that begin at any element, 16 bytes at a time into shared memory. From sm_80 on by two aligned loads and a shift, several of them under way
-// together (load_pieces); on sm_90a as they are, shifted there (OddTile).
+// Rows that begin at any element, 16 bytes at a time into shared memory: by two aligned loads and a shift, several of them under way together
+// (load_pieces), or on sm_90a, where registers do not hold all that should be, as they are, shifted there (OddTile).
 #ifndef SOL_KERNELS_ATTENTION_ODD_CUH
 #define SOL_KERNELS_ATTENTION_ODD_CUH
 
@@ -77,74 +77,92 @@ INLINE void copy_arrive(uint64_t *bar) {
 
 // A tile's rows that begin at any element, to where a tensor copy would have them. One warp of a warpgroup fetches the 16-byte pieces that they span, by
 // cp.async, so that registers hold nothing of what is on its way; the others shift them in place. A row spans one piece more than it has, which
-// goes to `ends`.
+// goes to `ends`. At an SM's share of an H200's bandwidth, 15 bytes a cycle to be read, the fetching warp has 34 cycles for 32 pieces and a shifting
+// one 100: nothing is asked for each piece that is the same for all, and nothing branches.
 template <int D> struct OddTile {
-  enum { PIECES = D / 8, FETCHERS = 32, SHIFTERS = ATTENTION_ODD_THREADS - FETCHERS, AT_ONCE = 2 };
+  enum { PIECES = D / 8, THREADS = 128, FETCHERS = 32, SHIFTERS = THREADS - FETCHERS, AT_ONCE = 2 };
   uint32_t tile, ends, box; // shared memory: the tile, 16 bytes of each of its rows; bytes of a box of 64 columns
   static __device__ __forceinline__ bool fetches() {
-    return threadIdx.x % ATTENTION_ODD_THREADS < FETCHERS;
+    return threadIdx.x % THREADS < FETCHERS;
   }
-  __device__ __forceinline__ uint32_t place(int row, int piece) const {
+  __device__ __forceinline__ uint32_t place(uint32_t row, uint32_t piece) const {
     return tile + piece / 8 * box + row * 128 + (piece % 8 ^ row % 8) * 16;
   }
 
-  // `count` rows, a multiple of 16, to row `first` and on; zeros from `there` on.
+  // `count` rows, a multiple of 16; zeros from `there` on.
   struct Rows {
     Extent all;
     const char *from;
     int64_t stride; // bytes
-    int first, count, there;
+    int count, there;
+    // Whether nothing beside the tensor is read with them.
+    __device__ __forceinline__ bool inside() const {
+      return from - 15 >= all.first && from + (there - 1) * stride + D * 2 + 15 <= all.end;
+    }
   };
-  static __device__ __forceinline__ Rows rows_of(const AttentionParams &p, int which, int b, int token, int head, int first, int count, int there) {
+  static __device__ __forceinline__ Rows rows_of(const AttentionParams &p, int which, int b, int token, int head, int count, int there) {
     OddTensor t = odd_tensor(p, which, D);
-    return {t.all, t.all.first + (b * t.batch + token * t.row + (int64_t)head * D) * 2, t.row * 2, first, count, min(there, count)};
+    return {t.all, t.all.first + (b * t.batch + token * t.row + (int64_t)head * D) * 2, t.row * 2, count, min(there, count)};
   }
 
-  static __device__ __forceinline__ void fetch_piece(const Extent &all, uint32_t to, const char *from) {
-    if (from >= all.first && from + 16 <= all.end) copy_async(to, from, true);
+  // Zeros where there is nothing.
+  template <bool INSIDE> static __device__ __forceinline__ void fetch_piece(const Rows &r, uint32_t to, const char *at, bool there) {
+    const char *from = at - ((uintptr_t)at & 15);
+    copy_async(to, from, there && (INSIDE || (from >= r.all.first && from + 16 <= r.all.end)));
   }
-  __device__ __forceinline__ void fetch(const Rows &r) const {
-    int thread = threadIdx.x % FETCHERS, piece = thread % PIECES;
-    const char *at = r.from + thread / PIECES * r.stride;
-#pragma unroll 2
-    for (int i = thread / PIECES; i < r.there; i += FETCHERS / PIECES, at += FETCHERS / PIECES * r.stride)
-      fetch_piece(r.all, place(r.first + i, piece), at - ((uintptr_t)at & 15) + piece * 16);
-    for (int i = thread; i < r.there; i += FETCHERS) {
-      const char *row = r.from + i * r.stride;
-      uint32_t shift = (uintptr_t)row & 15;
-      if (shift) fetch_piece(r.all, ends + (r.first + i) * 16, row - shift + D * 2);
+  template <bool INSIDE> __device__ __forceinline__ void fetch_rows(const Rows &r) const {
+    enum { STEP = FETCHERS / PIECES };
+    int thread = threadIdx.x % FETCHERS, first = thread / PIECES, piece = thread % PIECES;
+    const char *at = r.from + first * r.stride + piece * 16;
+#pragma unroll(INSIDE ? 4 : 1)
+    for (int i = first; i < r.count; i += STEP, at += STEP * r.stride) fetch_piece<INSIDE>(r, place(i, piece), at, i < r.there);
+#pragma unroll 1
+    for (int i = thread; i < r.count; i += FETCHERS) {
+      const char *end = r.from + i * r.stride + D * 2;
+      fetch_piece<INSIDE>(r, ends + i * 16, end, i < r.there && (uintptr_t)end & 15);
     }
   }
+  __device__ __forceinline__ void fetch(const Rows &r) const {
+    if (r.inside()) fetch_rows<true>(r);
+    else fetch_rows<false>(r);
+  }
 
-  // A row's pieces are lanes' of one warp, which have all read theirs before any is written; all rows of a warp are there, or none. At the tensor's ends a
-  // piece is read by elements.
+  // A row's pieces are lanes' of one warp, which have all read theirs before any is written. Whole warps' turns divide the rows there are.
+  enum { STEP = 32 / PIECES, TURN = AT_ONCE * STEP };
+  static __device__ __forceinline__ int first_row() {
+    return (threadIdx.x % THREADS - FETCHERS) / 32 * TURN + threadIdx.x % 32 / PIECES;
+  }
   __device__ __forceinline__ void shift(const Rows &r) const {
-    enum { STEP = SHIFTERS / PIECES };
-    int thread = threadIdx.x % ATTENTION_ODD_THREADS - FETCHERS, piece = thread % PIECES;
-    const char *from = r.from + thread / PIECES * r.stride + piece * 16;
-    int64_t step = STEP * r.stride;
+    static_assert(16 % TURN == 0, "");
+    uint32_t piece = threadIdx.x % PIECES, from = (uint32_t)(uintptr_t)r.from, stride = (uint32_t)r.stride;
 #pragma unroll 1
-    for (int top = thread / PIECES; top < r.count; top += AT_ONCE * STEP, from += AT_ONCE * step) {
+    for (int top = first_row(); top < r.count; top += SHIFTERS / 32 * TURN) {
       uint4 lo[AT_ONCE], hi[AT_ONCE];
-      uint32_t alone = 0;
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        int row = r.first + top + i * STEP;
-        const char *at = from + i * step;
-        bool there = top + i * STEP < r.there, around = there && is_around(at, r.all.first, r.all.end);
-        lo[i] = hi[i] = make_uint4(0, 0, 0, 0);
-        if (around) lo[i] = load_shared(place(row, piece));
-        if (around && (uintptr_t)at & 15) hi[i] = load_shared(piece + 1 < PIECES ? place(row, piece + 1) : ends + row * 16);
-        alone |= (there && !around) << i;
+        int row = top + i * STEP;
+        lo[i] = load_shared(place(row, piece));
+        hi[i] = load_shared(piece + 1 < PIECES ? place(row, piece + 1) : ends + row * 16);
       }
       __syncwarp();
 #pragma unroll
       for (int i = 0; i < AT_ONCE; i++) {
-        uint32_t to = place(r.first + top + i * STEP, piece), by = (uint32_t)(uintptr_t)(from + i * step) & 15;
-        if (top + i * STEP < r.count) store_piece(to, funnel(lo[i], hi[i], by, 2));
-        if (alone >> i & 1) copy_elements(to, from + i * step, true, 2);
+        int row = top + i * STEP;
+        store_piece(place(row, piece), funnel(lo[i], hi[i], (from + row * stride) & 15, 2));
       }
     }
+    if (!r.inside()) mend(r, piece);
+  }
+
+  // What was not fetched since more would have been read than the tensor has, by the thread that has shifted it.
+  __device__ __forceinline__ void mend(const Rows &r, int piece) const {
+#pragma unroll 1
+    for (int top = first_row(); top < r.there; top += SHIFTERS / 32 * TURN)
+#pragma unroll 1
+      for (int row = top; row < min(top + TURN, r.there); row += STEP) {
+        const char *at = r.from + row * r.stride + piece * 16;
+        if (!is_around(at, r.all.first, r.all.end)) copy_elements(place(row, piece), at, true, 2);
+      }
   }
 
   // bring, between take and give: what the thread does to some rows of a tile. fetched, full, empty: the tile's barriers.

@@ -25,7 +25,7 @@ template <int KIND, int D, int HALVES, int ODD> struct AttentionSlots {
   static __device__ __forceinline__ void bring(const Slot &x, const AttentionParams &p, int which, int b, int token, int head, int count, int there) {
     Odd to = {shared_address(x.at), shared_address(x.ends), (uint32_t)count * 128};
     Odd::take(x.fetched, x.empty, x.parity);
-    to.bring(Odd::rows_of(p, which, b, token, head, 0, count, there));
+    to.bring(Odd::rows_of(p, which, b, token, head, count, there));
     Odd::give(x.fetched, x.full);
   }
 

@@ -266,8 +266,8 @@ static SolStatus launch_brief(SolContext *ctx, const SolAttention *a, int halves
 static SolStatus launch_odd(SolContext *ctx, const SolAttention *a, SolStream stream) {
   int64_t at_a_time = (int64_t)ctx->sms * ATTENTION_ODD_BLOCKS(a->d);
   AttentionTiledParams p = brief_params(a, 1, at_a_time);
-  return launch_wgmma(ctx, kernel_for(a, BRIEF_ODD), &p, p.all.tiles, at_a_time, 128 + ATTENTION_ODD_THREADS,
-                      stream);
+  return launch_wgmma(ctx, kernel_for(a, BRIEF_ODD), &p, p.all.tiles, at_a_time,
+                      128 + ATTENTION_ODD_COPY_THREADS(a->d), stream);
 }
 
 enum { END = 16 }; // bytes more of a row that begins at any element
@@ -312,8 +312,7 @@ static int items_rows(const SolAttention *a) {
 
 static SolStatus launch_items(SolContext *ctx, const SolAttention *a, bool odd, SolStream stream) {
   int64_t bytes = a->d * 2 + (odd ? END : 0), rows = items_rows(a);
-  int64_t slots =
-      (ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES(a->d) * 64 * bytes) / (rows * bytes);
+  int64_t slots = (ATTENTION_ITEMS_SHARED - 1024 - ATTENTION_ITEMS_QUERIES * 64 * bytes) / (rows * bytes);
   AttentionTiledParams p = {.all = attention_params(a),
                             .rows = (int)ops_ceil_div(a->queries, 64),
                             .box = (int)rows,
