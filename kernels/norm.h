@@ -13,7 +13,7 @@ enum {
   NORM_VECTORS, // whole chunks at once: all rows are aligned to their chunks
   NORM_SINGLES  // elements one by one
 };
-enum { NORM_STRIPED_THREADS = 448, NORM_ANY_THREADS = 384 }; // the most of a block of "striped" kernels, and of "any4": two such blocks fit an SM
+enum { NORM_STRIPED_THREADS = 448, NORM_ANY_THREADS = 384 }; // the most of a block of "striped" kernels, and of "any4" with two inputs of 16 bits
 enum { NORM_LAPS = 6 }; // big, two inputs: chunks of each that a thread has at most
 enum { NORM_SPREAD_THREADS = 512, NORM_SPREAD_PAIRS = 4 }; // spread: threads of a block at most; add: chunks of the residual that a thread has in shared memory
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels

@@ -101,8 +101,8 @@ template <int KIND, int FP8 = 0> struct DecodeLatent {
     return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
   }
 
-  // Scores of a tile: their products begin.
-  static __device__ __forceinline__ void start_scores(const Shared *s, Scores &sc, int stage) {
+  // Weights of a tile; by: what was added before is to be multiplied by.
+  static __device__ __forceinline__ void weigh(const Shared *s, const ScoreUnit &u, Softmax *x, Scores &sc, float (&by)[2], int stage) {
     uint64_t q = matrix_descriptor(shared_address(s->q), 0, EIGHT), k = matrix_descriptor(shared_address(s->stage[stage]), 0, EIGHT);
     wgmma_fence();
 #pragma unroll
@@ -111,10 +111,7 @@ template <int KIND, int FP8 = 0> struct DecodeLatent {
       wgmma<TILES * 4, KIND, 0, 0>(*(float(*)[TILES * 4]) & sc, q + at, k + at, i);
     }
     wgmma_commit();
-  }
-
-  // Weights of the scores, which are there; by: what was added before is to be multiplied by.
-  static __device__ __forceinline__ void weigh(const Shared *s, const ScoreUnit &u, Softmax *x, Scores &sc, float (&by)[2], int stage) {
+    wgmma_wait<0>();
 #pragma unroll
     for (int i = 0; i < TILES * 4; i++) asm volatile("" : "+f"(sc[i / 4][i % 4])::"memory");
     if (u.cap != 0) cap_scores(sc, u.before, u.cap);
@@ -139,7 +136,7 @@ template <int KIND, int FP8 = 0> struct DecodeLatent {
     async_fence();
   }
 
-  static __device__ __forceinline__ void start_values(const Shared *s, Sums &o, int stage) {
+  static __device__ __forceinline__ void add_values(const Shared *s, Sums &o, int stage) {
     float by[2] = {s->by[row_of()], s->by[row_of() + 8]};
     if (__any_sync(~0u, by[0] != 1 || by[1] != 1))
 #pragma unroll
@@ -150,9 +147,6 @@ template <int KIND, int FP8 = 0> struct DecodeLatent {
 #pragma unroll
     for (int i = 0; i < KEYS / 16; i++) wgmma<HALF / 2, KIND, 0, 1>(o, left + i * 2, v + i * 2 * EIGHT / 16, 1);
     wgmma_commit();
-  }
-
-  static __device__ __forceinline__ void finish_values(Sums &o) {
     wgmma_wait<0>();
 #pragma unroll
     for (int i = 0; i < HALF / 2; i++) asm volatile("" : "+f"(o[i])::"memory");
@@ -215,14 +209,11 @@ template <int KIND, int FP8 = 0> struct DecodeLatent {
         if (threadIdx.x < 128) {
           Scores sc;
           float by[2];
-          start_scores(s, sc, stage);
-          wgmma_wait<0>();
           weigh(s, u, &x, sc, by, stage);
           leave_weights(s, sc, by);
         }
         __syncthreads(); // the weights are there
-        start_values(s, o, stage);
-        finish_values(o);
+        add_values(s, o, stage);
         key += KEYS, more = key < now.to;
         stage ^= 1;
       }

@@ -89,59 +89,20 @@ template <int KIND, int FP8> struct DecodeLatentBoxes {
       if (!(there >> token & 1)) *(uint4 *)(stage + Base::place_in(token, i % (D / 8))) = {};
     }
     async_fence();
+    Base::sync_both();
   }
 
-  static __device__ __forceinline__ void clear_tile(Shared *s, const Ring &ring) {
+  static __device__ __forceinline__ void attend_tile(Shared *s, const ScoreUnit &u, Softmax *x, Sums &o, const Ring &ring) {
+    barrier_wait(&s->full[ring.stage], ring.parity);
     if (!FP8 && ~s->there[ring.stage]) clear_others(s->stage[ring.stage], s->there[ring.stage]);
-  }
-
-  static __device__ __forceinline__ void leave_tile(Shared *s, const Ring &ring) {
-    barrier_arrive(&s->empty[ring.stage], 0); // all lanes: racecheck does not follow one that arrives for its warp
-    Base::sync_both();                        // the weights were read
-  }
-
-  // The warpgroup that has the scores too: those of the next tile are multiplied before the values of this one, and are weighed while these are.
-  static __device__ __forceinline__ void attend_first(Shared *s, const ScoreUnit &u, Softmax *x, Sums &o, Ring *ring, int tiles) {
     Scores sc;
     float by[2];
-    barrier_wait(&s->full[ring->stage], ring->parity);
-    Base::start_scores(s, sc, ring->stage);
-    wgmma_wait<0>();
-    Base::weigh(s, u, x, sc, by, ring->stage);
-    for (; tiles > 1; tiles--) {
-      Ring after = *ring;
-      after.next();
-      clear_tile(s, *ring);
-      Base::leave_weights(s, sc, by);
-      Base::sync_both(); // they are there
-      barrier_wait(&s->full[after.stage], after.parity);
-      Base::start_scores(s, sc, after.stage);
-      Base::start_values(s, o, ring->stage);
-      wgmma_wait<1>();
-      Base::weigh(s, u, x, sc, by, after.stage);
-      if (x->sum[0] < 0 || x->sum[1] < 0) __trap(); // never: a branch on the weights, lest ptxas makes them behind the wait for the values
-      Base::finish_values(o);
-      leave_tile(s, *ring);
-      *ring = after;
-    }
-    clear_tile(s, *ring);
-    Base::leave_weights(s, sc, by);
-    Base::sync_both();
-    Base::start_values(s, o, ring->stage);
-    Base::finish_values(o);
-    leave_tile(s, *ring);
-    ring->next();
-  }
-
-  static __device__ __forceinline__ void attend_second(Shared *s, Sums &o, Ring *ring, int tiles) {
-    for (; tiles; tiles--, ring->next()) {
-      barrier_wait(&s->full[ring->stage], ring->parity);
-      clear_tile(s, *ring);
-      Base::sync_both(); // the weights are there
-      Base::start_values(s, o, ring->stage);
-      Base::finish_values(o);
-      leave_tile(s, *ring);
-    }
+    if (threadIdx.x < 128) Base::weigh(s, u, x, sc, by, ring.stage);
+    Base::sync_both(); // the other warpgroup has read the weights of the tile before
+    if (threadIdx.x < 128) Base::leave_weights(s, sc, by);
+    Base::sync_both(); // the weights are there
+    Base::add_values(s, o, ring.stage);
+    barrier_arrive(&s->empty[ring.stage], 0); // all lanes: racecheck does not follow one that arrives for its warp
   }
 
   static __device__ __forceinline__ void attend_items(Shared *s, const DecodePlan &plan, const DecodeParams &p, Ring *ring) {
@@ -150,14 +111,15 @@ template <int KIND, int FP8> struct DecodeLatentBoxes {
     Base::load_queries(s, p, next);
     while (next.index < plan.end) {
       DecodeItem now = next;
-      int tiles = max((now.to - first_of(now) + KEYS - 1) / KEYS, 1); // an empty part has one too, as in look_up
       Sums o = {};
       Softmax x = softmax_start();
       copy_wait<0>();
       async_fence();
       Base::sync_both(); // the queries are there
-      if (threadIdx.x < 128) attend_first(s, u, &x, o, ring, tiles);
-      else attend_second(s, o, ring, tiles);
+      for (int key = first_of(now), more = 1; more; ring->next()) { // an empty part has one tile too, as in look_up
+        attend_tile(s, u, &x, o, *ring);
+        key += KEYS, more = key < now.to;
+      }
       decode_next(plan, p, &next);
       if (next.index < plan.end) Base::load_queries(s, p, next); // while this item's results are written
       Base::finish(s, p, now, o, x);

@@ -17,7 +17,7 @@
 #define LAYER_BLOCK0(...)
 #define LAYER_TYPE_h0(...)
 #define LAYER_TYPE_b0(...)
-#define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, NORM_ANY_THREADS, 2, layer_any, op, T, chunks, 0, 0, 0)
+#define NORM_ANY(name, op, T, chunks) NORM_KERNEL(name, 512, 1, layer_any, op, T, chunks, 0, 0, 0)
 #define NORM_STRIPED(name, op, T, chunks)                                                                               \
   NORM_KERNEL(name, NORM_STRIPED_THREADS, 2, layer_any, op, T, chunks, 0, (T) == TYPE_f, 1)
 #if __CUDA_ARCH__ >= 900

@@ -71,8 +71,9 @@ static int kernel_for(SolContext *ctx, const SolDecodeAttention *a) {
       boxes = kind == KIND_FP16 ? DECODE_WIDE_BOXES_1 : DECODE_WIDE_BOXES_2;
   if (a->d == DECODE_LATENT && !fp8 && ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, wide))
     return !has_boxes(ctx, a) ? wide : a->heads / a->kv_heads <= DECODE_ROWS ? few : boxes;
-  if (a->d == DECODE_LATENT && fp8 && a->heads / a->kv_heads > DECODE_ROWS && (uintptr_t)a->k_cache % 16 == 0 &&
-      ctx->cc >= 90 && ops_has_kernel(ctx, &ops_decode_attention, DECODE_WIDE_BYTES_1))
+  if (a->d == DECODE_LATENT && fp8 && a->heads / a->kv_heads > DECODE_ROWS &&
+      (uintptr_t)a->k_cache % 16 == 0 && ctx->cc >= 90 &&
+      ops_has_kernel(ctx, &ops_decode_attention, DECODE_WIDE_BYTES_1))
     return DECODE_WIDE_BYTES_1;
   int how = how_to(ctx, a);
   for (int i = 0; i < DECODE_KERNELS; i++) {

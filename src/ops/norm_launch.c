@@ -70,7 +70,8 @@ static const Rule layer_rules_fp32[] = {SHORT_ROWS,
 // Weights or an output of another type: rmsnorm, and 16-bit rows of layernorm.
 static const Rule mixed_rules[] = {SHORT_ROWS, WARP(NORM_f_warp)};
 static const Rule layer_mixed_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}};
-static const Rule any_rules[] = {ANY_ROWS(NORM_f_any4, NORM_ANY_THREADS, 4)};
+static const Rule any_rules[] = {ANY_ROWS(NORM_f_any4, 512, 4)};
+static const Rule any_add_rules[] = {ANY_ROWS(NORM_f_any4, NORM_ANY_THREADS, 4)};
 static const Rule unaligned_rules[] = {ANY_ROWS(NORM_f_striped3, NORM_STRIPED_THREADS, 3)};
 // To fp8, unaligned rows; with a scale per block of columns, elements of 4 bytes and of 2.
 static const Rule odd_rules[] = {WARP(NORM_ODD_f_warp), ANY_ROWS(NORM_ODD_f_block, 384, 4)};
@@ -86,10 +87,11 @@ enum {
   ADD_BYTES = 46 << 10,  // two inputs: the least, so that an SM holds four blocks and not five (measured)
   AHEAD_BYTES = 3 << 20, // how far ahead a kernel prefetches into L2; no gain for small tensors
   AHEAD_FROM = 8 << 20,
-  SPLIT_CHUNKS = 512, // rows longer than this get several blocks,
-  SPLIT_BLOCKS = 64,  // if those are no more than this in all
-  TINY_CHUNKS = 1,    // shorter rows would leave most of the lanes that share them idle
-  SPREAD_CLUSTER = 4, // rows that fewer blocks hold in registers are faster there;
+  SPLIT_CHUNKS = 512,      // rows longer than this get several blocks,
+  SPLIT_BLOCKS = 64,       // if those are no more than this in all
+  LAYER_ANY_CHUNKS = 1024, // of longer rows an SM has one block of layernorm's "any", or two
+  TINY_CHUNKS = 1,         // shorter rows would leave most of the lanes that share them idle
+  SPREAD_CLUSTER = 4,      // rows that fewer blocks hold in registers are faster there;
   SPREAD_LAYER =
       2, // and of layernorm's to another type, whose vectors and words are many single accesses there
   TABLE_BYTES = 4 << 20,   // a table that stays in L2 by itself: prefetches into L2 would only cost time
@@ -329,9 +331,12 @@ static void plan(NormPlan *a) {
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
   else
-    rule = unaligned ? FIND(unaligned_rules) : FIND(any_rules);
+    rule = unaligned                             ? FIND(unaligned_rules)
+           : p->residual && a->kind != KIND_FP32 ? FIND(any_add_rules)
+                                                 : FIND(any_rules);
   bool striped = rule && rule->kernel == NORM_f_striped3,
-       in_registers = rule && (!striped || rule->cluster == 1);
+       long_layer = rule && rule->kernel == NORM_f_any4 && a->call->layer && all > LAYER_ANY_CHUNKS,
+       in_registers = rule && !long_layer && (!striped || rule->cluster == 1);
   if (!in_registers && norm_plan_clustered(a)) return;
   bool far = !rule ||
              (striped && rule->cluster >= (is_apart(a) ? 1 : spread_cluster(a)) && norm_has_plain_vectors(a));
