@@ -70,8 +70,9 @@ static void try_errors(SolBackend backend) {
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 288, 128}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 4, 48, 576}, .dtype = SOL_BF16}, 2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 33, 288, 576}, .dtype = SOL_BF16}, 2e-3);
-  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {1, 20, 2300, 576}, .dtype = SOL_BF16},
-            2e-3); // parts
+  for (int fp8 = 0; fp8 < 2; fp8++)
+    try_error(ctx, &ops_decode_attention,
+              &(OpsCase){.dim = {1, 20, 2300, 576}, .dtype = SOL_BF16, .option = fp8 * 4}, 2e-3); // parts
   // On a GPU of one SM a block has several parts one after another, of teams of one warp and of two, and of two tiles of MLA's heads.
   int sms = ctx->sms;
   ctx->sms = 1;
@@ -80,8 +81,9 @@ static void try_errors(SolBackend backend) {
             2e-3);
   try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {20, 19, 70, 128}, .dtype = SOL_BF16, .option = 2},
             2e-3);
-  try_error(ctx, &ops_decode_attention, &(OpsCase){.dim = {3, 70, 150, 576}, .dtype = SOL_BF16, .option = 3},
-            2e-3);
+  for (int option = 3; option < 5; option++) // a window; fp8
+    try_error(ctx, &ops_decode_attention,
+              &(OpsCase){.dim = {3, 70, 150, 576}, .dtype = SOL_BF16, .option = option}, 2e-3);
   ctx->sms = sms;
   sol_context_destroy(ctx);
 }
