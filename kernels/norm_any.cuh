@@ -318,7 +318,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_BLOCK(name, op, T, early)                                                                                 \
   NORM_KERNEL(name, 512, (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
 #define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, 512, (early) ? 1 : 2, norm_held, op, T, 4, 0, early)
-// Two inputs of 16 bits: two blocks of fewer threads fit an SM.
+// Two inputs: two blocks fit an SM, those of 16-bit types with fewer threads, for they take more registers.
 #define NORM_ANY(name, op, T, chunks)                                                                                   \
   NORM_KERNEL(name, (op) == NORM_ADD && (T) != TYPE_f ? NORM_ANY_THREADS : 512, (op) == NORM_ADD ? 2 : 1, norm_any, op, T, chunks, 0, 0, 0)
 // In fp32 more blocks fit an SM. Weights are loaded early where there are registers for them.
