@@ -82,7 +82,11 @@ template <bool COARSE = false> INLINE void decode_start_part(const DecodeParams 
 template <int THREADS, bool COARSE = false> INLINE DecodePlan decode_plan(int *before, const DecodeParams &p, int first, int *lengths = 0) {
   DecodePlan x = {before, first, min(p.batch - first, DECODE_SEQUENCES), 0, 0, 0};
   x.per_tile = (int64_t)decode_count_parts<THREADS, COARSE>(before, p, first, x.count, lengths) * p.kv_heads;
-  x.begin = x.per_tile * p.tiles * blockIdx.x / gridDim.x, x.end = x.per_tile * p.tiles * (blockIdx.x + 1) / gridDim.x;
+  int64_t all = x.per_tile * p.tiles;
+  // Fewer items than blocks, as where sequences are shorter than they might be: the first blocks have one each, which the hardware deals to different SMs.
+  bool few = all <= gridDim.x;
+  x.begin = few ? min((int64_t)blockIdx.x, all) : all * blockIdx.x / gridDim.x;
+  x.end = few ? min((int64_t)blockIdx.x + 1, all) : all * (blockIdx.x + 1) / gridDim.x;
   return x;
 }
 

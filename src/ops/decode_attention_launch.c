@@ -148,11 +148,13 @@ static Lengths lengths_of(const SolDecodeAttention *a, int how) {
                    least};
 }
 
-// The most that a sequence has. Those that are cut into the shortest parts have no more than DECODE_PARTS.
+// The most that a sequence has: what all of max_length tokens have, so that no block is launched for nothing. Those that are cut into the
+// shortest parts have no more than DECODE_PARTS.
 static int64_t parts_of(const SolDecodeAttention *a, int how) {
   Lengths x = lengths_of(a, how);
   int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length,
-          most = ops_ceil_div(seen, x.most), least = ops_ceil_div(seen, x.part);
+          most = ops_ceil_div(seen, x.most),
+          least = ops_ceil_div(seen, seen < x.part * x.many ? x.coarse : x.part);
   if (seen <= x.whole) return seen > 0;
   if (least > x.many) least = x.many;
   return most > least ? most : least;
