@@ -421,6 +421,8 @@ TEST(command_random) {
     last = number(row, "to_light");
   }
   CHECK_INT(count, 6);
+  CHECK_INT(run("copy --backend cpu --random 1 --seed 20262400 --max-bytes 4Ki --quick"), 0);
+  CHECK(strstr(output, "20262400")); // all of it, to be given again
   // Listed, nothing is run, whatever the sizes.
   CHECK_INT(run("--random 63 --seed 3 --min-bytes 64Mi --list --json"), 0);
   if (!CHECK_MSG(!sol_json_check(output, strlen(output), &root, &err), "%s", err.message)) return;

@@ -137,7 +137,10 @@ static int print_answer(BenchRun *r) {
   cli_say_command(r->cli, root);
   say_machine(r, root);
   fact_bool(root, "complete", 0, r->done == r->count);
-  if (r->args->random) fact_number(root, "seed", "seed", UNIT_PLAIN, BASIS_NONE, (double)r->args->seed);
+  if (r->args->random) { // in text all its digits, so that it can be given again
+    fact_number(root, "seed", 0, UNIT_PLAIN, BASIS_NONE, (double)r->args->seed);
+    fact_textf(root, 0, "seed", "%lld", (long long)r->args->seed);
+  }
   if (r->args->against_light) qsort(r->rows, (size_t)r->done, sizeof *r->rows, farther_from_light);
   report_bench_rows(root, r->rows, r->done, r->has_baseline);
   report_bench_summary(root, r->rows, r->done, r->has_baseline);
