@@ -279,8 +279,9 @@ static bool short_plan(SampleParams *p, int in, bool kept, OpsLaunch *l) {
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
   int most = in == 4 || p->k ? SHORT_ROUNDS : p->share ? SHORT_LESS : SHORT_MANY;
-  if (chunks > (int64_t)most << LANE_BITS || (!p->share && p->n > (in == 4 ? SELECT_SHORT : SELECT_WHOLE)))
-    return false;
+  int bits =
+      in == 4 && !p->share ? LANE_BITS - 1 : LANE_BITS; // fp32 that takes a warp is no faster than a group
+  if (chunks > (int64_t)most << bits || (!p->share && p->n > SELECT_WHOLE)) return false;
   while (chunks > (int64_t)most << p->lane_bits) p->lane_bits++;
   if (kept) {
     normal_cut(p);
