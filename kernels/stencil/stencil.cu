@@ -43,8 +43,8 @@ INLINE float load_single(const char *at, int wanted, int sure, int kind) {
   return sure ? load_one(at, 0, kind) : load_one_if(at, wanted, kind);
 }
 
-// Whether distance d of a kernel for radii above half of `s.radius` has a part in it; and whether it always has.
-INLINE int stencil_always(StencilShape s, int d) { return d <= (s.radius > 2 ? s.radius / 2 + 1 : s.radius); }
+// Whether distance d of a kernel, for radii above half of `s.radius` where that is more than 3, has a part in it; and whether it always has.
+INLINE int stencil_always(StencilShape s, int d) { return d <= (s.radius > 3 ? s.radius / 2 + 1 : s.radius); }
 INLINE int stencil_has(StencilShape s, const StencilParams *p, int d) { return stencil_always(s, d) || d <= p->radius; }
 
 // sum += centre * f and the neighbours in the row. `at`: this thread's first column; `before` and `after` it there are that
