@@ -11,7 +11,8 @@ enum {
   TENSOR_RING = 8,       // stages in shared memory, 2-byte elements
   WALK_RING = 3,         // the same of fp32
   STRIP_WARPS = 4,       // of a block with a tile of a strip
-  STRIP_ROWS = 8,        // of a warp, at most
+  STRIP_ROWS = 16,       // of a warp, at most
+  STRIP_LEAST = 8,       // of a warp, as many however much shared memory that takes
   STENCIL_EIGHT = 8,     // rows of a thread with a part of a tile of StencilBandParams
   STENCIL_PIECES = 3,    // of a coefficient, at most
   STENCIL_DISTANCES = 9  // from the centre on

@@ -9,12 +9,13 @@
 #include "ops/elementwise.h"
 
 typedef struct Variant {
-  int size, radius, rows, blocks; // blocks: that an SM is to hold, of STENCIL_BAND
+  int size, radius, rows, blocks; // blocks: that an SM is to hold, of STENCIL_STRIP and STENCIL_BAND
   StencilLayout layout;
 } Variant;
 static const Variant variants[] = {
-#define STENCIL(name, size, radius, rows, layout)       {size, radius, rows, 0, layout},
-#define STENCIL_BANDS(name, size, radius, each, blocks) {size, radius, each, blocks, STENCIL_BAND},
+#define STENCIL(name, size, radius, rows, layout)        {size, radius, rows, 0, layout},
+#define STENCIL_STRIPS(name, size, radius, each, blocks) {size, radius, each, blocks, STENCIL_STRIP},
+#define STENCIL_BANDS(name, size, radius, each, blocks)  {size, radius, each, blocks, STENCIL_BAND},
 #include "kernels/stencil/stencil.def"
 };
 enum { KERNEL_COUNT = SOL_COUNT(variants), MOST_RADIUS = 8 };
@@ -198,13 +199,32 @@ static int pick_strip(const SolStencil *a) {
   return best;
 }
 
-static void plan_strip(const SolStencil *a, StencilStripParams *p, int each, OpsLaunch *l) {
-  int size = ops_size(a->dtype), out = ops_size(out_of(a));
+// Rows of a warp's tile: more of them share the rows around and what a tile costs besides, as long as an SM's shared memory holds as many blocks as its registers do; fewer where SMs would
+// get unequal numbers of tiles. Not of radius 1 and 4 bytes: there memory binds, of which fewer blocks have less on its way.
+static int64_t strip_rows(const SolContext *ctx, const SolStencil *a, const Variant *v, int64_t strips) {
+  // Instructions of a warp, as in the machine code: for a tile, a row that is brought and added up and down, what a row of its own takes more, and the same for each of a lane's columns.
+  enum { TILE = 300, ROW = 75, OWN = 80, COLUMN = 4, OWN_COLUMN = 8, SHARED = 220 << 10, RESERVED = 1 << 10 };
+  int64_t size = v->size, radius = v->radius, each = v->rows, best = 1, least = INT64_MAX;
+  int64_t most = size == 2 && radius > 1 ? STRIP_ROWS : STRIP_LEAST;
+  for (int64_t rows = 1; rows <= cpu_min(most, ops_ceil_div(a->m, STRIP_WARPS)); rows++) {
+    int64_t bytes = STRIP_BYTES(size, ops_size(out_of(a)), radius, each, rows) + RESERVED;
+    if (rows > STRIP_LEAST && bytes * v->blocks > SHARED) break;
+    int64_t tiles = strips * ops_ceil_div(a->m, rows * STRIP_WARPS);
+    int64_t cost = ops_ceil_div(tiles, ctx->sms) *
+                   (TILE + (rows + 2 * radius) * (ROW + COLUMN * each) + rows * (OWN + OWN_COLUMN * each));
+    if (cost < least) least = cost, best = rows;
+  }
+  return best;
+}
+
+static void plan_strip(const SolContext *ctx, const SolStencil *a, StencilStripParams *p, const Variant *v,
+                       OpsLaunch *l) {
+  int size = ops_size(a->dtype), out = ops_size(out_of(a)), each = v->rows;
   p->x_end = (const char *)a->x + ((a->m - 1) * p->x_stride + a->n) * size;
   p->beyond = 32 / out - 1;
   p->strips = (uint32_t)ops_ceil_div(a->n, strip_columns(a, each));
   p->columns = (int32_t)(a->n / p->strips), p->wider = (uint32_t)(a->n % p->strips);
-  p->rows = (int32_t)cpu_min(STRIP_ROWS, ops_ceil_div(a->m, STRIP_WARPS));
+  p->rows = (int32_t)strip_rows(ctx, a, v, p->strips);
   l->block = 32 * STRIP_WARPS;
   l->shared = (uint32_t)STRIP_BYTES(size, out, a->radius, each, p->rows);
   l->grid[0] = (uint32_t)(p->strips * ops_ceil_div(a->m, p->rows * STRIP_WARPS));
@@ -391,7 +411,7 @@ static bool launch_strip(SolContext *ctx, const SolStencil *a, const StencilPara
   StencilStripParams s = {STENCIL_TENSORS(a, *p)};
   memcpy(s.side, a->side, sizeof s.side);
   OpsLaunch l = {.kernel = strips, .early = true, .params = &s, .bytes = sizeof s};
-  plan_strip(a, &s, variants[strips].rows, &l);
+  plan_strip(ctx, a, &s, &variants[strips], &l);
   return *status = ops_launch(ctx, &ops_stencil, &l, stream), true;
 }
 
