@@ -94,7 +94,7 @@ static bool is_sequence(const EmbeddingRows *r, int64_t unit) {
 
 // Bytes of a row from which on rows on 4 bytes are written by whole lines, word by word; so are those on 2 bytes, unless the table is small, of which L1
 // has much: two loads of 16 bytes and a shift are fewer instructions.
-enum { LONG = 4096, FEW = 4 << 20 };
+enum { LONG = 2048, FEW = 4 << 20 };
 
 // Dense rows of so many bytes, of x or of y, whichever are more: one sequence of words, wherever rows end.
 static bool is_flow(const EmbeddingRows *r, int64_t wide) {
