@@ -1,6 +1,6 @@
 #ifndef SOL_KERNELS_TRANSPOSE_H
 #define SOL_KERNELS_TRANSPOSE_H
-#include <stdint.h>
+#include "../elementwise.h"
 
 // Elements whose sectors (32 bytes) a row of y may be off by: a tile that stores whole sectors needs so many more rows.
 #define TRANSPOSE_SLACK(size) (32 / (size))
@@ -27,6 +27,7 @@ typedef struct TransposeParams {
   uint32_t batches, tiles_n;
   int32_t span, pitch; // few rows or columns, gather: elements of a long row in a block, bytes of it in shared memory
   uint32_t ahead_m, ahead_n; // a block prefetches into L2 the tile this many tiles further on; none where both are 0
+  Divider32 of_m, of_n;      // single elements: by m and n
 } TransposeParams;
 
 #endif

@@ -232,21 +232,36 @@ INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) 
   else narrow_rows_out(size, rows, tile, pitch);
 }
 
-// A small tensor, one element after another of y: few bytes, for which neither shared memory nor 16-byte accesses are worth a barrier. Of several
-// elements of a thread all are loaded before the first is stored.
+// Where an element of y is from and goes to: bytes from the start of x and of y.
+typedef struct SinglePlace {
+  int64_t from, to;
+} SinglePlace;
+
+INLINE SinglePlace single_element(int size, const TransposeParams *p, uint32_t e) {
+  uint32_t row = divide32(e, p->of_m), i = e - row * p->of_m.by, batch = divide32(row, p->of_n), j = row - batch * p->of_n.by;
+  return {batch * p->x_batch + i * p->x_stride + j * size, batch * p->y_batch + j * p->y_stride + i * size};
+}
+
+// A small tensor, or short rows, one element after another of y: neighbouring lanes load what is in a few lines, for which neither shared memory nor 16-byte accesses
+// are worth a barrier. Of several elements of a thread all are loaded before the first is stored; the first ones are on their way while the kernel before runs.
 INLINE void transpose_single(int size, const TransposeParams *p) {
   enum { BATCH = 4 };
   let_successor_start();
-  const uint32_t m = (uint32_t)p->m, n = (uint32_t)p->n, all = m * n * p->batches, step = gridDim.x * blockDim.x;
+  const uint32_t all = p->of_m.by * p->of_n.by * p->batches, step = gridDim.x * blockDim.x, first = blockIdx.x * blockDim.x + threadIdx.x;
+  if (may_hint()) {
+#pragma unroll
+    for (uint32_t k = 0; k < BATCH; k++)
+      if (first + k * step < all) prefetch_l2((const char *)p->x + single_element(size, p, first + k * step).from);
+  }
   wait_for_predecessor();
-  for (uint32_t e = blockIdx.x * blockDim.x + threadIdx.x; e < all; e += BATCH * step) {
+  for (uint32_t e = first; e < all; e += BATCH * step) {
     uint64_t v[BATCH];
     char *to[BATCH];
 #pragma unroll
     for (uint32_t k = 0; k < BATCH; k++) {
-      uint32_t at = e + k * step, row = at / m, i = at - row * m, batch = row / n, j = row - batch * n;
-      if (at < all) v[k] = load_bits((const char *)p->x + batch * p->x_batch + i * p->x_stride + j * size, size);
-      to[k] = (char *)p->y + batch * p->y_batch + j * p->y_stride + i * size;
+      if (e + k * step >= all) continue;
+      SinglePlace at = single_element(size, p, e + k * step);
+      v[k] = load_bits((const char *)p->x + at.from, size), to[k] = (char *)p->y + at.to;
     }
 #pragma unroll
     for (uint32_t k = 0; k < BATCH; k++)

@@ -2,6 +2,7 @@
 #include "kernels/transpose/transpose.h"
 #include "base/error.h"
 #include "ops/cpu.h"
+#include "ops/elementwise.h"
 
 typedef enum Kind {
   WIDE,
@@ -159,17 +160,21 @@ static bool is_gathered(const SolTranspose *a) {
          (double)a->m * (double)a->n * (double)a->batch * (double)size_of(a) > LARGE;
 }
 
-// Instead of FEW_ROWS and FEW_COLUMNS: so few elements that a launch and the way to memory take most of the time. Measured on an H200.
-static bool is_small(const SolTranspose *a) {
-  enum { MOST = 1 << 16 };
-  return (double)a->m * (double)a->n * (double)a->batch <= MOST;
+// Instead of FEW_ROWS and FEW_COLUMNS: element by element, which takes an SM's L1 a clock for each line that a warp's elements are in. These are as many as there are rows, or fewer
+// where neighbouring rows share one. The others take so many clocks longer from the first load to the last store, measured on an H200.
+static bool is_single(const SolContext *ctx, const SolTranspose *a) {
+  enum { WARP = 32, LINE = 128, ROWS = 500, COLUMNS = 1500, MOST = 1 << 28 };
+  double all = (double)a->m * (double)a->n * (double)a->batch;
+  int64_t apart = ops_ceil_div(WARP * cpu_min(a->x_stride * size_of(a), LINE), LINE);
+  int64_t lines = cpu_min(cpu_min(a->m, WARP), apart);
+  return all <= MOST && all / WARP * (double)lines <= (double)(a->m <= a->n ? ROWS : COLUMNS) * ctx->sms;
 }
 
 static int pick_tile(const SolTranspose *a);
 static int by_vectors(const SolTranspose *a, int kernel);
 
 // A kernel of tiles, unless these are mostly empty and one side is so short that another kernel has no tiles.
-static int pick(const SolTranspose *a) {
+static int pick(const SolContext *ctx, const SolTranspose *a) {
   int kernel = pick_tile(a);
   enum { LARGE = 24 << 20, SMALL = 6 << 10 };
   // What single elements in shared memory cost, in places of tiles: an estimate. Tiles that store parts of sectors
@@ -178,7 +183,7 @@ static int pick(const SolTranspose *a) {
   bool small = tiles[kernel].tall * tiles[kernel].wide * size_of(a) < SMALL;
   double worth = large && (small || tiles[kernel].kind == PLAIN) ? 1 : 1.4;
   if (tiles[kernel].kind == DIRECT || waste(a, &tiles[kernel]) < worth) return kernel;
-  if (is_small(a) && (is_narrow(a, FEW_ROWS) || is_narrow(a, FEW_COLUMNS)))
+  if (is_single(ctx, a) && (is_narrow(a, FEW_ROWS) || is_narrow(a, FEW_COLUMNS)))
     return find_kind(size_of(a), SINGLE);
   if (a->m <= a->n && is_narrow(a, FEW_ROWS)) return find_kind(size_of(a), FEW_ROWS);
   if (a->n < a->m && is_narrow(a, FEW_COLUMNS))
@@ -290,9 +295,10 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   return ops_launch(ctx, &ops_transpose, &l, stream);
 }
 
-static SolStatus launch_single(SolContext *ctx, const SolTranspose *a, int kernel, const TransposeParams *p,
+static SolStatus launch_single(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p,
                                SolStream stream) {
   enum { BLOCKS = 8 }; // that an SM holds
+  p->of_m = elementwise_divider32((uint32_t)a->m), p->of_n = elementwise_divider32((uint32_t)a->n);
   OpsLaunch l = {
       .kernel = kernel, .block = tiles[kernel].threads, .early = true, .params = p, .bytes = sizeof *p};
   l.grid[0] = (uint32_t)cpu_min(ops_ceil_div(a->m * a->n * a->batch, l.block), BLOCKS * (int64_t)ctx->sms);
@@ -307,7 +313,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     return ops_copy.launch(ctx, &copy, stream);
   }
   enum { MOST = 65535 }; // blocks along y or z of a grid
-  int kernel = pick(&a);
+  int kernel = pick(ctx, &a);
   const Tile *t = &tiles[kernel];
   int64_t tall = t->tall ? t->tall : a.m, wide = t->wide ? t->wide : a.n, columns; // 0: no tiles
   if (t->kind == GATHER) wide = gather_wide(&a, t);
@@ -362,7 +368,8 @@ static const int64_t shapes[][4] = {
     {192, 320, 2}, {769, 131},    {100, 616},     {136, 24},     {8, 1024},   {1024, 8},  {2, 1037, 3},
     {65537, 2},    {257, 129, 3}, {5, 7, 70},     {0, 64},       {64, 0},     {1, 1023},  {13, 200},
     {640, 3000},   {1536, 2048},  {136, 24, 320}, {40, 72, 540}, {501, 1001}, {20, 5003}, {5003, 20},
-    {3, 9001, 2},  {9001, 3, 2},  {33, 2048},     {131, 403, 2}, {403, 131},
+    {3, 9001, 2},  {9001, 3, 2},  {33, 2048},     {131, 403, 2}, {403, 131},  {40, 5003}, {20011, 40},
+    {35, 2903, 2}, {9001, 40, 2},
 };
 
 const OpsDef ops_transpose = {
