@@ -27,7 +27,9 @@ typedef struct TransposeParams {
   uint32_t batches, tiles_n;
   int32_t span, pitch; // few rows or columns, gather: elements of a long row in a block, bytes of it in shared memory
   uint32_t ahead_m, ahead_n; // a block prefetches into L2 the tile this many tiles further on; none where both are 0
-  Divider32 of_m, of_n;      // single elements: by m and n
+  Divider32 of_m, of_n;      // single elements, few rows: by m; single elements: by n
+  // Few rows: 1 << lane_bits threads bring a row; how many threads put packed rows together, and how far on in shared memory a thread's next chunk is.
+  int32_t lane_bits, active, step;
 } TransposeParams;
 
 #endif

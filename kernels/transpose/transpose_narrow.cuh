@@ -56,20 +56,31 @@ INLINE bool narrow_turn(NarrowRows rows, uint32_t turn, int *k, int *chunk, Narr
   return *k < rows.thin && *chunk < narrow_chunks(*row);
 }
 
-// Long rows to shared memory, asynchronously.
-INLINE void narrow_rows_in(int size, NarrowRows rows, char *tile, int pitch) {
-  uint32_t all = rows.thin * (rows.bytes / 16 + 2);
-#pragma unroll 4
-  for (uint32_t turn = threadIdx.x; turn < all; turn += blockDim.x) {
-    int k, chunk;
-    NarrowRange row;
-    if (!narrow_turn(rows, turn, &k, &chunk, &row)) continue;
-    const char *at = row.at - row.off + chunk * 16, *first = row.at - rows.before, *end = row.at + rows.bytes + rows.after;
-    char *to = tile + narrow_row(size, k, pitch) + chunk * 16;
-    if (at >= first && at + 16 <= end) fetch16(to, at);
-    else *(uint4 *)to = load_singly(at, first, end, size);
+// Few long rows to shared memory, asynchronously: 1 << p->lane_bits threads have a row, a chunk or some of them each, and the next such threads the next one.
+INLINE void narrow_rows_in(int size, const TransposeParams *p, NarrowRows rows, char *tile) {
+  const int lanes = 1 << p->lane_bits, first = (int)threadIdx.x & (lanes - 1), step = (int)blockDim.x >> p->lane_bits;
+#pragma unroll 2
+  for (int k = (int)threadIdx.x >> p->lane_bits; k < rows.thin; k += step) {
+    NarrowRange row = narrow_range(rows.at + k * rows.stride, rows.bytes);
+    const char *low = row.at - rows.before, *end = row.at + rows.bytes + rows.after, *at = row.at - row.off + first * 16;
+    char *to = tile + narrow_row(size, k, p->pitch) + first * 16;
+    const int chunks = narrow_chunks(row);
+#pragma unroll 2
+    for (int chunk = first; chunk < chunks; chunk += lanes, at += lanes * 16, to += lanes * 16) {
+      if (at >= low && at + 16 <= end) fetch16(to, at);
+      else *(uint4 *)to = load_singly(at, low, end, size);
+    }
   }
-  wait_for_fetches();
+}
+
+// Their lines into L2, while the kernel before runs.
+INLINE void narrow_hint(NarrowRows rows) {
+  if (!may_hint()) return;
+  const int lines = rows.bytes / 128 + 1;
+  for (int i = threadIdx.x; i < lines * rows.thin; i += blockDim.x) {
+    const int k = i / lines, at = min((i - k * lines) * 128, rows.bytes - 1);
+    prefetch_l2(rows.at + k * rows.stride + at);
+  }
 }
 
 // What a block stores of a row: from the sector on that its own part starts in, unless that is the row's first, to the one that it ends in,
@@ -93,32 +104,42 @@ INLINE void narrow_rows_out(int size, NarrowRows rows, const char *tile, int pit
   }
 }
 
-// Elements from shared memory to the packed range: chunk after chunk. The threads that take part are so many that a thread's elements belong to the same
-// long rows in all of its chunks: their places are computed once.
-INLINE void narrow_packed_out(int size, char *packed, NarrowRows rows, const char *tile, int pitch) {
+// What of a chunk is in the packed range, of the first or the last one.
+INLINE void narrow_packed_end(int size, NarrowRange range, int chunk, const char *tile, const int (&place)[16]) {
+  const int at = chunk * 16 - range.off;
+#pragma unroll
+  for (int i = 0; i < 16 / size; i++)
+    if (at + i * size >= 0 && at + i * size < range.bytes) move_one(range.at + at + i * size, tile + place[i], size);
+}
+
+// Elements from shared memory to the packed range: chunk after chunk. The threads that take part, p->active, are so many that a thread's elements belong to the same
+// long rows in all of its chunks: their places are computed once, and are p->step further on in its next chunk.
+INLINE void narrow_packed_out(int size, const TransposeParams *p, char *packed, NarrowRows rows, const char *tile) {
   const int per = 16 / size;
   NarrowRange range = narrow_range(packed, rows.bytes * rows.thin);
-  int all = narrow_chunks(range), alike = rows.thin / min(per, rows.thin & -rows.thin);
-  int start = (int)(uint32_t)(uintptr_t)rows.at, threads = (int)blockDim.x / alike * alike, step = threads * per / rows.thin * size, place[16];
-  if ((int)threadIdx.x >= threads) return;
-  // The first chunk's elements before the range are not accessed; `more` of the packed rows keep numbers positive.
-  int more = per / rows.thin + 1, e = (int)threadIdx.x * per - range.off / size + more * rows.thin;
-  int along = e / rows.thin, k = e - along * rows.thin;
+  const int whole = (range.off + range.bytes) / 16, start = (int)(uint32_t)(uintptr_t)rows.at;
+  int place[16];
+  if ((int)threadIdx.x >= p->active) return;
+  // The first chunk's elements before the range are not accessed; `per` of the packed rows keep numbers positive.
+  const uint32_t e = threadIdx.x * per - range.off / size + per * rows.thin;
+  int along = (int)divide32(e, p->of_m), k = (int)e - along * rows.thin, row = narrow_row(size, k, p->pitch), off = start + k * (int)rows.stride;
 #pragma unroll
   for (int i = 0; i < per; i++) {
-    place[i] = narrow_row(size, k, pitch) + ((start + k * (int)rows.stride) & 15) + (along - more) * size;
-    if (++k == rows.thin) k = 0, along++;
+    place[i] = row + (off & 15) + (along - per) * size;
+    if (++k == rows.thin) k = 0, along++, off = start;
+    else off += (int)rows.stride;
+    row = narrow_row(size, k, p->pitch);
   }
+  int chunk = threadIdx.x;
+  if (chunk == 0 && range.off) narrow_packed_end(size, range, chunk, tile, place), chunk += p->active, tile += p->step;
 #pragma unroll 2
-  for (int chunk = threadIdx.x; chunk < all; chunk += threads, tile += step) {
-    int at = chunk * 16 - range.off;
-    bool whole = at >= 0 && at + 16 <= range.bytes;
+  for (; chunk < whole; chunk += p->active, tile += p->step) {
     Vec v;
 #pragma unroll
-    for (int i = 0; i < per; i++)
-      if (whole || (at + i * size >= 0 && at + i * size < range.bytes)) move_one(v.b + i * size, tile + place[i], size);
-    narrow_store(range, chunk, (const char *)v.b, size);
+    for (int i = 0; i < per; i++) move_one(v.b + i * size, tile + place[i], size);
+    *(uint4 *)(range.at - range.off + chunk * 16) = v.v;
   }
+  if (chunk == whole) narrow_packed_end(size, range, chunk, tile, place);
 }
 
 // Elements between shared memory and short rows `apart` bytes from each other, one after another, `in` to shared memory. A thread's next element is a block's
@@ -214,11 +235,13 @@ INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) 
   NarrowRows rows = {few_rows ? x : y, few_rows ? p->x_stride : p->y_stride, from * size, (left - span) * size, thin,
                      span * size};
   bool packed = apart == thin * size;
+  if (few_rows) narrow_hint(rows);
   wait_for_predecessor();
   if (few_rows) {
-    narrow_rows_in(size, rows, tile, pitch);
+    narrow_rows_in(size, p, rows, tile);
+    wait_for_fetches();
     __syncthreads();
-    if (packed) narrow_packed_out(size, y, rows, tile, pitch);
+    if (packed) narrow_packed_out(size, p, y, rows, tile);
     else narrow_loose(size, false, y, apart, rows, tile, pitch);
     return;
   }

@@ -133,10 +133,11 @@ static int find_kind(int64_t size, Kind kind) {
 
 // A block has so much of each long row, from least to most, and no more in all: an SM has several blocks.
 enum {
-  NARROW_ROW_BYTES = 128,
+  NARROW_ROW_BYTES = 32,
   NARROW_MOST = 16 << 10,
   NARROW_SHARED = 48 << 10,
   NARROW_LEAST = 46 << 10, // with which an H200's SM holds four blocks
+  NARROW_BLOCKS = 4,       // of an SM at a time
   NARROW_THIN = 192,
   NARROW_BATCHES = 65535
 };
@@ -251,10 +252,26 @@ static void set_ahead(const SolTranspose *a, const Tile *t, int64_t down, Transp
 
 // As many units of a long row to a block, up to `most`, as let all SMs end at once: in as few waves of blocks, and the last one full.
 static int64_t narrow_share(const SolContext *ctx, int64_t units, int64_t most, int64_t batch) {
-  enum { BLOCKS = 4, WAVES = 16 }; // of an SM at a time; of more a last one that is not full costs little
-  int64_t slots = (int64_t)ctx->sms * BLOCKS, waves = ops_ceil_div(ops_ceil_div(units, most) * batch, slots);
+  enum { WAVES = 16 }; // of more a last one that is not full costs little
+  int64_t slots = (int64_t)ctx->sms * NARROW_BLOCKS,
+          waves = ops_ceil_div(ops_ceil_div(units, most) * batch, slots);
   if (waves > WAVES || waves * slots < batch) return most;
   return cpu_min(most, ops_ceil_div(units, waves * slots / batch));
+}
+
+// Few rows, of each of which a block has so many bytes: what its threads do. As many of them bring a row as have the fewest turns.
+static void share_threads(const SolTranspose *a, int64_t bytes, int64_t threads, TransposeParams *p) {
+  enum { LEAST = 3, MOST = 8 }; // bits of lanes: of half a line, of a block
+  int64_t size = size_of(a), per = 16 / size, common = cpu_min(per, a->m & -a->m), alike = a->m / common;
+  int64_t chunks = bytes / 16 + 2, least = INT64_MAX; // chunks that a row may touch
+  for (int32_t bits = MOST; bits >= LEAST; bits--) {
+    int64_t lanes = (int64_t)1 << bits,
+            turns = ops_ceil_div(a->m * lanes, threads) * ops_ceil_div(chunks, lanes);
+    if (turns < least) least = turns, p->lane_bits = bits;
+  }
+  p->of_m = elementwise_divider32((uint32_t)a->m);
+  p->active = (int32_t)(threads / alike * alike);
+  p->step = (int32_t)(p->active * per / a->m * size);
 }
 
 static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kernel, TransposeParams *p,
@@ -262,11 +279,11 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   int64_t size = size_of(a), thin = tiles[kernel].kind == FEW_ROWS ? a->m : a->n, wide = a->m + a->n - thin;
   // Short rows of x lie in shared memory as they are, unless gaps are so large that memory reads less without them.
   enum { SMALL_GAP = 64 };
-  bool image = tiles[kernel].kind == FEW_COLUMNS && p->x_stride - thin * size <= SMALL_GAP &&
-               p->x_stride / size <= NARROW_THIN;
+  bool few_columns = tiles[kernel].kind == FEW_COLUMNS,
+       image = few_columns && p->x_stride - thin * size <= SMALL_GAP && p->x_stride / size <= NARROW_THIN;
   if (image) thin = p->x_stride / size;
   // Of a row's share of shared memory up to 48 bytes are around its part, a sector before it, and `size` before the next (transpose_narrow.cuh).
-  int64_t more = tiles[kernel].kind == FEW_COLUMNS ? 32 : 0;
+  int64_t more = few_columns ? 32 : 0;
   int64_t bytes = (NARROW_SHARED / thin - size - 48 - more) / NARROW_ROW_BYTES * NARROW_ROW_BYTES;
   // Of small tensors less, so that every SM has two blocks.
   int64_t share = ops_ceil_div(ops_ceil_div(wide * size, NARROW_ROW_BYTES) * a->batch, 2 * (int64_t)ctx->sms);
@@ -278,8 +295,9 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
   p->span = (int32_t)(bytes / size);
   p->pitch =
       (int32_t)(((bytes + more) / 16 + 2) | 1) * 16; // an odd number of chunks: rows start in different banks
+  if (!few_columns) share_threads(a, bytes, tiles[kernel].threads, p);
   enum { WORTH_IT = 12 << 20, AHEAD = 3 << 20 };
-  if (tiles[kernel].kind == FEW_COLUMNS && (double)wide * (double)(thin * size) >= WORTH_IT)
+  if (few_columns && (double)wide * (double)(thin * size) >= WORTH_IT)
     p->ahead_m = (uint32_t)(AHEAD / (bytes * thin));
   OpsLaunch l = {.kernel = kernel,
                  .block = tiles[kernel].threads,
@@ -288,10 +306,11 @@ static SolStatus launch_narrow(SolContext *ctx, const SolTranspose *a, int kerne
                  .params = p,
                  .bytes = sizeof *p};
   if (image) p->pitch = 0;
-  if (bytes < most && l.shared < NARROW_LEAST)
-    l.shared = NARROW_LEAST; // no more blocks in an SM than were counted
   l.grid[0] = (uint32_t)ops_ceil_div(wide, p->span);
   l.grid[1] = (uint32_t)a->batch;
+  bool waits = (int64_t)l.grid[0] * a->batch > NARROW_BLOCKS * (int64_t)ctx->sms;
+  if (bytes < most && waits && l.shared < NARROW_LEAST)
+    l.shared = NARROW_LEAST; // no more blocks in an SM than were counted
   return ops_launch(ctx, &ops_transpose, &l, stream);
 }
 
