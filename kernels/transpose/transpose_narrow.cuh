@@ -235,7 +235,11 @@ INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) 
   NarrowRows rows = {few_rows ? x : y, few_rows ? p->x_stride : p->y_stride, from * size, (left - span) * size, thin,
                      span * size};
   bool packed = apart == thin * size;
+  const bool image = !few_rows && pitch == 0;
+  const NarrowRange range = narrow_range(x, (span - 1) * apart + thin * size);
+  const NarrowRows whole = {x, 0, 0, 0, 1, range.bytes};
   if (few_rows) narrow_hint(rows);
+  else if (image) narrow_hint(whole);
   wait_for_predecessor();
   if (few_rows) {
     narrow_rows_in(size, p, rows, tile);
@@ -246,8 +250,6 @@ INLINE void transpose_narrow(int size, bool few_rows, const TransposeParams *p) 
     return;
   }
   narrow_ahead(size, p, x);
-  bool image = pitch == 0;
-  NarrowRange range = narrow_range(x, (span - 1) * apart + thin * size);
   if (image) narrow_image_in(size, range, tile);
   else narrow_loose(size, true, x, apart, rows, tile, pitch);
   __syncthreads();
