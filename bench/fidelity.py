@@ -9,7 +9,8 @@ scored: nothing here shows those kernel by kernel. --more and its like: the prog
 which those are). --predict: what is predicted of a list goes to OUT.json, nothing is compared, and nothing need have been measured; --predicted
 holds what such a file says to the table, so that predictions can be made before the measurement. --records: the launches of each program are recorded in DIR once, and priced from there by
 build/bench/bench_price: a change of the time model alone needs no program to run again. DRAM bytes and counts are then left out.
-A kernel that the emulator stops, such as one that writes past an allocation, is left out.
+A kernel that the emulator stops, such as one that writes past an allocation, is left out, and so is a shape whose launch took longer as the
+program ran than with cold caches: it had other work in that run (quicksort, whose blocks are as many as its pivots make).
 Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
 Errors of times are of the ratio: twice and half are both 100% off. Errors of DRAM bytes are parts of what was measured, 1 MB at
 least. Requests, sectors and wavefronts are of loads and stores, over all launches, where every shape of the kernel was counted."""
@@ -27,6 +28,7 @@ import corpus
 from profile_compare import ROOT, now, run, save, toolkit
 
 MB = 1e6
+OTHERS = 1.5  # a launch as the program runs over the same one with cold caches, which take longer: beyond this they are not the same
 NOISE = 0.003  # the pipe's counter of wavefronts differs by so much from run to run
 KEPT = ("symbol", "launches", "end", "bound", "shapes", "global_load", "global_store", "shared_load", "shared_store", "dram_read_bytes", "dram_write_bytes")
 
@@ -191,6 +193,11 @@ def near(ours, pipe, instruction):
     return ours == round(instruction) or abs(ours - pipe) <= NOISE * pipe
 
 
+def same_launches(row):
+    """Whether the launches that were counted do what those that were timed did: a program may give a shape other work in each run."""
+    return not row.get("cold_us") or row["counted"] != row["launches"] or number(row, "time_us") < OTHERS * number(row, "cold_us")
+
+
 def compare(rows, warm, cold, more=False):
     """A result a row of the table; None where the bill lacks it."""
     found = []
@@ -198,7 +205,8 @@ def compare(rows, warm, cold, more=False):
     for r in rows:
         kernel, other = kernels.get(r["kernel"]), flushed.get(r["kernel"])
         shape = next((s for s in (kernel or {}).get("shapes", []) if (s["grid"], s["block"]) == (r["grid"], r["block"])), None)
-        one = {"row": r, "scored": not more and corpus.scored(r["program"], r["kernel"]), "matched": bool(shape and other) and whole(kernel) and whole(other)}
+        one = {"row": r, "scored": not more and corpus.scored(r["program"], r["kernel"]),
+               "matched": bool(shape and other) and whole(kernel) and whole(other) and same_launches(r)}
         if one["matched"]:
             one.update(bound=kernel["bound"], said=shape_time(shape), was=number(r, "time_us"))
             one["time"] = math.expm1(abs(math.log(max(one["said"], 1e-3) / one["was"])))

@@ -109,6 +109,9 @@ assert first[1:6] == [1, 1, "100.0%", "100.0%", "100.0%"] and first[6] == "10.0%
 assert second[3] == "10.0%" and second[-3:] == ["1/1", "0/1", "1/1"] and first[-3:] == ["1/1"] * 3, second
 bill["kernels"][0]["end"] = "fault" # it did not run to its end
 assert [r["matched"] for r in f.compare([row(learn), row(score)], bill, bill)] == [False, True]
+for cold, counted, same in (("21", "3", True), ("14", "3", True), ("12", "3", False), ("12", "1", True)): # 12: another launch of that shape
+    one, = f.compare([{**row(score), "launches": "3", "cold_us": cold, "counted": counted}], bill, bill)
+    assert one["matched"] == same, (cold, counted)
 with contextlib.redirect_stdout(io.StringIO()) as out:
     f.learn(results)
 assert learn in out.getvalue() and score not in out.getvalue().replace(learn, ""), out.getvalue()
