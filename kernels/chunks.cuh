@@ -35,7 +35,7 @@ typedef struct RowChunks {
   bool inside;                // all chunks are within the tensor
 } RowChunks;
 
-// Prefetches the ends of its row of the output y, one of m; bytes: ends_bytes.
+// Prefetches the ends of its row of the output y, one of m, while the predecessor still runs: a store waits for the sector. bytes: ends_bytes.
 INLINE void row_ends(RowLanes a, uint64_t m, const void *y, int64_t stride, int bytes) {
   if (bytes && a.row < m) ends_prefetch((const char *)y + (int64_t)a.row * stride, 0, bytes, 1, a.warp * a.lanes + a.lane, a.lanes);
 }
@@ -57,6 +57,17 @@ INLINE RowChunks row_chunks(RowLanes a, Extent tensor, int64_t stride, int n, in
   r.end = min(start * per - r.before / in + count * r.turn, n);
   r.inside = row - r.before >= tensor.begin && row - r.before + 16 * r.chunks <= tensor.end;
   return r;
+}
+
+// Where blocks are few, while the predecessor still runs: prefetches the lines that begin with this lane's chunks, or that its row begins in.
+INLINE void chunks_hint(const RowChunks &r, int count) {
+  if (!may_hint()) return;
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    const char *at = r.at + k * r.lanes * 16;
+    int chunk = r.first + k * r.lanes;
+    if (chunk < r.chunks && (chunk == 0 || (uintptr_t)at % 128 == 0)) prefetch_l2(at);
+  }
 }
 
 // The chunks of all turns, once they have come. Loads have predicates in place of branches, so that all are in flight together; what is

@@ -66,8 +66,16 @@ INLINE NarrowSpan narrow_span(NarrowTile t) {
   return s;
 }
 
-// Prefetches the ends of a block's rows of an output.
+// Prefetches the ends of a block's rows of an output, while the predecessor still runs: a store waits for the sector.
 INLINE void narrow_ends(const NarrowTile &t) { ends_prefetch(t.at, t.stride, t.bytes, t.rows, threadIdx.x, blockDim.x); }
+
+// Where blocks are few, while the predecessor still runs: prefetches a block's rows of an input.
+INLINE void narrow_hint(const NarrowTile &t) {
+  if (!may_hint()) return;
+  bool dense = t.stride == t.bytes;
+  int rows = dense ? 1 : t.rows, lines = ((dense ? t.rows : 1) * t.bytes + 127) / 128;
+  for (int i = threadIdx.x; i < rows * lines; i += blockDim.x) prefetch_l2(t.at + i / lines * t.stride + i % lines * 128);
+}
 
 enum { NARROW_COPIERS = 8 }; // lanes that copy a row
 

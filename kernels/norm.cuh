@@ -142,10 +142,10 @@ INLINE NormRow held_take(NormKernel c, const NormParams *p, const HeldPlace &s, 
   NormRow r = norm_row_of(c, p, s.row, known ? id : 0);
   r.known = known;
   if (c.early) norm_hint(c, p, r, s.t, s.step, s.only, s.mine);
+  if (c.lanes) norm_ends(c, p, s.row, s.t, s.all); // a block's rows are too long for it
   begin_kernel();
   if (c.early && c.lanes) norm_weights(c, p, s.t, s.step, s.mine, w, b);
   if (!soon) r = norm_row(c, p, s.row, s.t == 0);
-  if (c.lanes && s.row < p->m) norm_ends(c, p, r, s.t, s.all); // a block's rows are too long for it
   *y = r.y + s.t * 16;
   if (c.early) asm volatile("" : "+l"(*y)); // kept in a register, not computed again at the end
   held_load(c, s, r.x, r.known, soon, v);

@@ -231,10 +231,10 @@ INLINE void norm_any(NormKernel c, const NormParams *p) {
   __shared__ NormShared shared[2];
   NormPlace s = any_place(c, p);
   any_hint(c, p, s);
+  norm_ends(c, p, s.row, s.thread, p->threads);
   any_ready(p, &shared[0]);
   begin_kernel();
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
-  if (s.hi) norm_ends(c, p, r, s.thread, p->threads);
   any_shift(c, p, &s, r);
   Vec v[8];
   any_take(c, s, r, v);

@@ -9,13 +9,6 @@
 
 // ---- While the predecessor still runs: prefetches into L2
 
-INLINE void direct_hint_vectors(NormKernel c, const NormParams *p) {
-  int at = (int)threadIdx.x * 128;
-  if (blockIdx.x >= 4 || at >= p->narrow.n * norm_bytes(c)) return; // some blocks are enough for what all of them need
-  if (p->weight) prefetch_l2((const char *)p->weight + at);
-  if (c.op == NORM_LAYER && p->bias) prefetch_l2((const char *)p->bias + at);
-}
-
 // Of rows that are shorter than a line the first one that starts in it prefetches it.
 INLINE void direct_hint_line(const char *row, int64_t stride) {
   if (stride >= 128 || ((uint32_t)(uintptr_t)row & 127) < (uint32_t)stride) prefetch_l2(row);
@@ -23,7 +16,7 @@ INLINE void direct_hint_line(const char *row, int64_t stride) {
 
 INLINE void direct_hint_few(NormKernel c, const NormParams *p, uint64_t row) {
   if (!may_hint()) return;
-  direct_hint_vectors(c, p);
+  narrow_hint_vectors(c, p);
   if (row >= p->m) return;
   if (c.op == NORM_EMBED) {
     // Of a table of a few lines all of the prefetches would ask the same slices of L2.
@@ -39,7 +32,7 @@ INLINE void direct_hint_few(NormKernel c, const NormParams *p, uint64_t row) {
 
 INLINE void direct_hint(NormKernel c, const NormParams *p, uint64_t row, int lane) {
   if (!may_hint()) return;
-  direct_hint_vectors(c, p);
+  narrow_hint_vectors(c, p);
   if (row >= p->m || lane * 128 >= p->narrow.n * norm_bytes(c)) return;
   prefetch_l2((const char *)p->x + (int64_t)row * p->x_stride + lane * 128);
   if (c.op == NORM_ADD) prefetch_l2((const char *)p->residual + (int64_t)row * p->residual_stride + lane * 128);

@@ -366,10 +366,10 @@ INLINE void layer_any(NormKernel c, const NormParams *p) {
   __shared__ NormShared shared[2];
   NormPlace s = any_place(c, p);
   any_hint(c, p, s);
+  norm_ends(c, p, s.row, s.thread, p->threads);
   any_ready(p, &shared[0]);
   begin_kernel();
   NormRow r = norm_row(c, p, s.row, s.thread == 0);
-  if (s.hi) norm_ends(c, p, r, s.thread, p->threads);
   any_shift(c, p, &s, r);
   // Striped: most warps are wholly within the row and skip the bounds checks. Not of 16-bit types: both ways do not fit the registers, and
   // most such rows are layer_rows' or norm_ring's.

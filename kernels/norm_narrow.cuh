@@ -37,7 +37,6 @@ INLINE NormTiles narrow_tiles(NormKernel c, const NormParams *p) {
   t.weight = (const float *)(narrow_memory + p->how.vectors);
   t.bias = t.weight + narrow_copies(c) * (p->narrow.n | 1);
   t.q.up = t.q.over = 1;
-  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) t.q = fp8_scale(*p->scales);
   return t;
 }
 
@@ -520,10 +519,24 @@ INLINE void narrow_few(NormKernel c, const NormParams *p, const NormTiles *t) {
 #undef NORM_FEW
 }
 
-// Starts to bring the block's rows into shared memory; and what was made of them back.
-INLINE void narrow_begin(NormKernel c, const NormParams *p, const NormTiles *t) {
+// While the predecessor still runs: prefetches into L2.
+INLINE void narrow_hint_vectors(NormKernel c, const NormParams *p) {
+  int at = (int)threadIdx.x * 128;
+  if (blockIdx.x >= 4 || at >= p->narrow.n * norm_bytes(c)) return; // some blocks are enough for what all of them need
+  if (p->weight) prefetch_l2((const char *)p->weight + at);
+  if (c.op == NORM_LAYER && p->bias) prefetch_l2((const char *)p->bias + at);
+}
+
+INLINE void narrow_prefetch(NormKernel c, const NormParams *p, const NormTiles *t) {
   if (p->ends) narrow_ends(t->y);
   if ((c.op == NORM_ADD || c.op == NORM_EMBED) && p->second_ends) narrow_ends(t->second);
+  if (may_hint()) narrow_hint_vectors(c, p);
+  if (c.op != NORM_EMBED) narrow_hint(t->x);
+  if (c.op == NORM_ADD) narrow_hint(t->residual);
+}
+
+// Starts to bring the block's rows into shared memory; and what was made of them back.
+INLINE void narrow_begin(NormKernel c, const NormParams *p, const NormTiles *t) {
   if (c.op == NORM_EMBED) narrow_look_up(c, p, t->x);
   else narrow_fetch_rows(p, t->x, p->x, norm_bytes(c));
   if (c.op == NORM_ADD) narrow_fetch_rows(p, t->residual, p->residual, norm_bytes(c));
@@ -535,8 +548,10 @@ INLINE void narrow_end(NormKernel c, const NormParams *p, const NormTiles *t) {
 }
 
 INLINE void norm_narrow(NormKernel c, const NormParams *p) {
-  begin_kernel();
   NormTiles t = narrow_tiles(c, p);
+  narrow_prefetch(c, p, &t);
+  begin_kernel();
+  if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) t.q = fp8_scale(*p->scales);
   int n = p->narrow.n, kind = p->weight_kind;
   uint32_t weight = vector_load(p->weight, threadIdx.x, n, kind), bias = c.op == NORM_LAYER ? vector_load(p->bias, threadIdx.x, n, kind) : 0;
   narrow_begin(c, p, &t);

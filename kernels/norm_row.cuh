@@ -247,8 +247,10 @@ INLINE float group_sum(NormKernel c, float v, float *part) {
 
 // ---- Prefetches
 
-// The ends of what is written of a row, by `all` threads, of which this is number t.
-INLINE void norm_ends(NormKernel c, const NormParams *p, const NormRow &r, int t, int all) {
+// The ends of what is written of a row, by `all` threads, of which this is number t. Called while the predecessor still runs: a store waits for the sector.
+INLINE void norm_ends(NormKernel c, const NormParams *p, uint64_t row, int t, int all) {
+  if (row >= p->m || !(p->ends | p->second_ends)) return;
+  NormRow r = norm_row_of(c, p, row, 0);
   if (p->ends) ends_prefetch(r.y, 0, p->ends, 1, t, all);
   if ((c.op == NORM_ADD || c.op == NORM_EMBED) && p->second_ends) ends_prefetch(r.second, 0, p->second_ends, 1, t, all);
 }

@@ -133,8 +133,8 @@ INLINE void embed_rows(const EmbedParams *p, int kind, bool few) {
   const WordKind c = {size, size, 0, kind, kind, 0};
   float *weights = (float *)narrow_memory;
   embed_hint(p, size);
-  begin_kernel();
   embed_ends(p);
+  begin_kernel();
   int lane = threadIdx.x % 32;
   const char *from = lane < p->warp_rows ? embed_from(p, thread_index() / 32 * p->warp_rows + lane) : NULL;
   embed_weights(p, weights, 4 / size);

@@ -27,7 +27,6 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   int64_t target = late ? target_of_row(p, place) : 0;
   Label label;
   Vec v[ROW_MAX_CHUNKS];
-  target_ends(p, place);
   // Two accumulators of each, in turn: dependent chains of half the length.
   float f[ROW_MAX_CHUNKS][8], edge[4], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
 #pragma unroll
@@ -186,9 +185,10 @@ INLINE void softmax_narrow(const SoftmaxParams *p, int kind) {
   int rows = narrow_rows(&p->narrow, p->m);
   NarrowTile x = narrow_tile(&p->narrow, NARROW_X, p->x, p->x_stride, in, rows);
   NarrowTile y = narrow_tile(&p->narrow, NARROW_Y, p->y, p->y_stride, out, rows);
+  if (p->ends) narrow_ends(y);
+  narrow_hint(x);
   let_successor_start();
   wait_for_predecessor();
-  if (p->ends) narrow_ends(y);
   narrow_fetch(x, in);
 #define SOFTMAX_TURNS(copy) softmax_turns(p, x, y, rows, kind, copy)
   if (p->n <= 2) SOFTMAX_TURNS((NarrowCopy{0, 2})); // rows of a few elements: no instructions for those that they do not have
@@ -218,10 +218,13 @@ template <int size, int rounds> INLINE void softmax_rounds(const SoftmaxParams *
   Extent tensor = {x, x + (int64_t)(p->m - 1) * p->x_stride + p->n * size};
   int n = a.row < p->m ? (int)p->n : 0;
   RowChunks r = row_chunks(a, tensor, p->x_stride, n, size, rounds);
+  row_ends(a, p->m, p->y, p->y_stride, p->ends);
+  chunks_hint(r, rounds);
+  let_successor_start();
+  wait_for_predecessor();
   int64_t target = LABELS && n ? target_at(p, a.row) : 0;
   Vec v[rounds];
   float f[rounds][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
-  row_ends(a, p->m, p->y, p->y_stride, p->ends);
   chunks_load(r, rounds, size, v);
   const RowShape block = {1, 1, SOFTMAX_ROUNDS_THREADS >> p->lane_bits, 1, size, size, 1};
   look_ahead(p, block);
@@ -274,6 +277,7 @@ INLINE void begin(RowShape s, RowFold *shared) {
 // Prefetches while the predecessor still runs.
 INLINE void hint(const SoftmaxParams *p, RowShape s) {
   RowPlace place = row_place(s);
+  target_ends(p, place);
   if (!may_hint() || place.row >= p->m) return;
   const char *x = (const char *)p->x + (int64_t)place.row * p->x_stride;
 #pragma unroll
@@ -299,8 +303,6 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   else softmax_apart(&p, in, 2, count, kind);
 #define APART(in, count, blocks)                                                                             \
   KERNEL __launch_bounds__(SOFTMAX_APART_THREADS, blocks) sol_softmax_##in##_apart_##count(SoftmaxParams p) { \
-    let_successor_start();                                                                                   \
-    wait_for_predecessor();                                                                                  \
     if (in == 4) {                                                                                           \
       APART_FROM(in, count, KIND_FP32)                                                                       \
     } else if (p.x_kind == KIND_FP16) {                                                                      \
@@ -315,14 +317,10 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #define ROUNDS(in, kind, rounds, blocks)                                                                     \
   KERNEL __launch_bounds__(SOFTMAX_ROUNDS_THREADS, blocks) sol_softmax_rounds_##kind##_##rounds(SoftmaxParams p) { \
-    let_successor_start();                                                                                   \
-    wait_for_predecessor();                                                                                  \
     softmax_rounds<in, rounds>(&p, KIND_##kind);                                                             \
   }
 #define BESIDE(in, kind, blocks)                                                                             \
   KERNEL __launch_bounds__(32 * SOFTMAX_BESIDE_WARPS, blocks) sol_softmax_beside_##kind(SoftmaxParams p) {   \
-    let_successor_start();                                                                                   \
-    wait_for_predecessor();                                                                                  \
     softmax_beside<in>(&p, KIND_##kind);                                                                     \
   }
 #define LONG(name, in, threads, cluster)                                                                     \

@@ -96,6 +96,9 @@ INLINE void softmax_apart(const SoftmaxParams *p, int in, int out, int count, in
   Vec v[ROW_MAX_CHUNKS];
   float f[ROW_MAX_CHUNKS][8], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};
   row_ends(a, p->m, p->y, p->y_stride, p->ends);
+  chunks_hint(r, count);
+  let_successor_start();
+  wait_for_predecessor();
   chunks_load(r, count, in, v);
   Label label = apart_label(p, a, r, in, count, kind);
 #pragma unroll

@@ -28,6 +28,13 @@ INLINE Beside beside_of_warp(const SoftmaxParams *p, char *memory) {
   return a;
 }
 
+// Where blocks are few, while the predecessor still runs: prefetches a warp's rows.
+INLINE void beside_hint(const SoftmaxParams *p, const Beside &a) {
+  if (!may_hint()) return;
+  const char *x = (const char *)p->x + (int64_t)a.first * p->x_stride;
+  for (int i = threadIdx.x % 32 * 128; i < a.rows * (int)p->x_stride; i += 32 * 128) prefetch_l2(x + i);
+}
+
 INLINE void beside_fetch(const SoftmaxParams *p, const Beside &a, int size) {
   const char *begin = (const char *)p->x, *end = begin + (int64_t)p->m * p->x_stride, *from = begin + (int64_t)a.first * p->x_stride - a.shift;
   int chunks = a.rows ? (a.shift + a.rows * (int)p->x_stride + 15) / 16 : 0;
@@ -226,6 +233,9 @@ template <int size, int bits, int each> INLINE void beside_turns(const SoftmaxPa
 template <int size> INLINE void softmax_beside(const SoftmaxParams *p, int kind) {
   extern __shared__ __align__(128) char beside_memory[];
   Beside a = beside_of_warp(p, beside_memory);
+  beside_hint(p, a);
+  let_successor_start();
+  wait_for_predecessor();
   beside_fetch(p, a, size);
   const RowShape block = {1, 1, SOFTMAX_BESIDE_WARPS * p->beside.rows, 1, size, size, 1};
   look_ahead(p, block);

@@ -62,6 +62,7 @@ INLINE Span row_span(const SoftmaxParams *p, RowPlace place, int in) {
   return span_of((const char *)p->x + (int64_t)place.row * p->x_stride, place.row < p->m ? p->n : 0, in);
 }
 
+// While the predecessor still runs: a store waits for the sector.
 INLINE void target_ends(const SoftmaxParams *p, RowPlace place) {
   if (p->ends && place.row < p->m) ends_prefetch((const char *)p->y + (int64_t)place.row * p->y_stride, 0, p->ends, 1, place.thread, place.all);
 }
