@@ -180,6 +180,7 @@ static void try_small(SolContext *ctx) {
   static const OpsDef *const norms[] = {&ops_rmsnorm, &ops_add_rmsnorm, &ops_embed_rmsnorm, &ops_layernorm};
   static const OpsDef *const others[] = {&ops_silu_mul, &ops_bias_relu_scale, &ops_bias_gelu,
                                          &ops_scale_columns, &ops_embedding};
+  static const OpsDef *const softmaxes[] = {&ops_softmax, &ops_log_softmax};
   static const SolDtype types[] = {SOL_FP32, SOL_FP16, SOL_BF16};
   static const int64_t columns[] = {1, 2, 5, 8, 13, 15, 17, 33, 50, 131, 197, 333, 586, 1001};
   int sms = ctx->sms;
@@ -193,6 +194,14 @@ static void try_small(SolContext *ctx) {
             if ((n + i + d + (size_t)o + (size_t)pad) % 2 || (c == 1 && pad)) continue;
             try_small_rows(ctx, norms[i], rows, c, types[d], o, pad);
           }
+  for (size_t n = 0; n < SOL_COUNT(columns) && columns[n] < 200; n++)
+    for (size_t i = 0; i < SOL_COUNT(softmaxes); i++)
+      for (size_t d = 0; d < SOL_COUNT(types); d++)
+        for (int pad = 0; pad < 4; pad += 3) {
+          int64_t words = d ? columns[n] / 2 + 1 : columns[n],
+                  lanes = words < 32 ? words : 32; // of a row of few
+          try_small_rows(ctx, softmaxes[i], 1024 / lanes + 40, columns[n], types[d], 0, pad);
+        }
   for (size_t n = 0; n < SOL_COUNT(columns); n++)
     for (size_t i = 0; i < SOL_COUNT(others); i++)
       try_small_rows(ctx, others[i], 1300 / columns[n] + 3, columns[n], types[(n + i) % 3], 0, n % 2 ? 3 : 0);

@@ -12,6 +12,7 @@
 #include "narrow.cuh"
 #include "softmax/softmax_apart.cuh"
 #include "softmax/softmax_beside.cuh"
+#include "softmax/softmax_direct.cuh"
 #include "softmax/softmax_relay.cuh"
 #include "softmax/softmax_row.cuh"
 #include "softmax/softmax_spread.cuh"
@@ -140,15 +141,15 @@ INLINE float lanes_sum(float sum, int lanes) {
 
 INLINE void narrow_softmax(const SoftmaxParams *p, NarrowTile x, NarrowTile y, NarrowPlace a, uint64_t at, int64_t target,
                            int kind) {
-  float f[NARROW_EACH], tops[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0}, gradient = 0;
+  float f[NARROW_EACH], tops[2] = {-INFINITY, -INFINITY}, kept[NARROW_EACH] = {}, gradient = 0;
   narrow_take(narrow_row(x, a.row), a, kind, -INFINITY, f);
 #pragma unroll
   for (int k = 0; k < a.each; k++) tops[k % 2] = fmaxf(tops[k % 2], f[k]);
   // The row's largest first: of few lanes two folds have fewer instructions than one of pairs.
   float top = lanes_fold(make_float2(fmaxf(tops[0], tops[1]), 0), FOLD_MAX, a.lanes).x, mine = start_of(top);
 #pragma unroll
-  for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, asks_log(p), &sums[k % 2]);
-  float2 row = make_float2(top, lanes_sum(sums[0] + sums[1], a.lanes));
+  for (int k = 0; k < a.each; k++) f[k] = keep(f[k], mine, asks_log(p), &kept[k]);
+  float2 row = make_float2(top, lanes_sum(beside_sum(4, a.each, kept), a.lanes));
   Finish z = finish_of(row, mine, asks_log(p));
   int label = narrow_label(p, x, a, at, target, kind, row, &z, &gradient);
   if (LABELS && !p->y) return;
@@ -322,6 +323,10 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
 #define BESIDE(in, kind, blocks)                                                                             \
   KERNEL __launch_bounds__(32 * SOFTMAX_BESIDE_WARPS, blocks) sol_softmax_beside_##kind(SoftmaxParams p) {   \
     softmax_beside<in>(&p, KIND_##kind);                                                                     \
+  }
+#define DIRECT(in, kind)                                                                                     \
+  KERNEL __launch_bounds__(SOFTMAX_DIRECT_THREADS, 10) sol_softmax_direct_##kind(SoftmaxParams p) {          \
+    softmax_direct<in>(&p, KIND_##kind);                                                                     \
   }
 #define LONG(name, in, threads, cluster)                                                                     \
   KERNEL __launch_bounds__(threads) name(SoftmaxParams p) {                                                  \

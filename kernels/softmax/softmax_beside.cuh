@@ -155,12 +155,25 @@ template <int size, int each> INLINE void beside_narrow(uint32_t *w, int kind, c
   for (int k = 0; k < each; k++) w[k] = size == 4 ? __float_as_uint(f[k]) : narrow2(f[2 * k], f[2 * k + 1], kind);
 }
 
+// The sum of a lane's words in the order in which lanes that have one each would add them up (softmax_direct.cuh): far ones first.
+INLINE float beside_sum(int size, int each, const float *f) {
+  float word[8];
+#pragma unroll
+  for (int k = 0; k < each; k++) word[k] = size == 4 ? f[k] : f[2 * k] + f[2 * k + 1];
+#pragma unroll
+  for (int o = 4; o; o /= 2)
+#pragma unroll
+    for (int k = 0; k < o; k++)
+      if (k + o < each) word[k] += word[k + o];
+  return word[0];
+}
+
 // Rows `at` and on of the warp, as many as its lanes have at a time.
 template <int size, int bits, int each> INLINE void beside_turn(const SoftmaxParams *p, const Beside &a, int at, int kind, BesideLabel &label) {
   enum { LANES = 1 << bits, TURN = 32 / LANES, COUNT = each * 4 / size };
   int lane = threadIdx.x % 32, row = at + lane / LANES;
   BesideWords<size, LANES, each> s;
-  float f[COUNT], sums[2] = {0, 0};
+  float f[COUNT];
   beside_take(p, a, min(row, a.rows - 1), kind, s);
   float top = lanes_fold(make_float2(beside_top(s, kind), 0), FOLD_MAX, LANES).x;
   float mine = start_of(top), less = mine * LOG2E;
@@ -172,9 +185,7 @@ template <int size, int bits, int each> INLINE void beside_turn(const SoftmaxPar
 #pragma unroll
     for (int j = 0; j < COUNT; j++) f[j] = beside_exp(f[j], mine);
   }
-#pragma unroll
-  for (int j = 0; j < COUNT; j++) sums[j % 2] += f[j];
-  float sum = sums[0] + sums[1];
+  float sum = beside_sum(size, each, f);
 #pragma unroll
   for (int o = LANES / 2; o; o /= 2) sum += __shfl_xor_sync(~0u, sum, o);
   bool dropped = false;

@@ -34,7 +34,7 @@ const int64_t softmax_shapes[SOFTMAX_SHAPES][4] = {
     {1, 1},     {5, 2},      {3, 3},      {70, 7},     {33, 31},   {65, 64},   {66, 128},  {34, 250},
     {37, 75},   {131, 14},   {300, 101},  {9, 512},    {6, 770},   {5, 1024},  {3, 1023},  {3, 2048},
     {2, 3001},  {4, 4096},   {2, 5125},   {2, 8191},   {1, 12345}, {2, 16384}, {1, 32768}, {1, 65536},
-    {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {0, 64},
+    {1, 70001}, {1, 131072}, {1, 200003}, {1, 300001}, {0, 64},    {1003, 1},  {131, 2},   {67, 4},
 };
 
 static SolDtype out_of(const SolSoftmax *a) {
@@ -179,6 +179,37 @@ static uint64_t rows_ahead(const SoftmaxParams *p, int in, int rows) {
   return (uint64_t)(AHEAD / (bytes * rows) * rows);
 }
 
+// Rows whose sums are added up as if each word had a lane of its own: the few without shared memory. False: they are more.
+static bool direct_plan(const SolContext *ctx, SoftmaxParams *p, int64_t words, OpsLaunch *l) {
+  enum { WARP = 5, LANES = 1024 }; // of an SM: one wave
+  int64_t bits = 0;
+  while (bits < WARP && 1 << bits < words) bits++;
+  if (p->loss || p->x_kind != p->y_kind || words > 2 << WARP || p->m << bits > LANES * (uint64_t)ctx->sms)
+    return false;
+  l->kernel = p->x_kind == KIND_FP32   ? SOFTMAX_DIRECT_FP32
+              : p->x_kind == KIND_FP16 ? SOFTMAX_DIRECT_FP16
+                                       : SOFTMAX_DIRECT_BF16;
+  p->lane_bits = (int32_t)bits, p->beside.each = (int32_t)ops_ceil_div(words, 1 << bits);
+  l->block = SOFTMAX_DIRECT_THREADS, l->shared = 0;
+  ops_grid(l->grid, p->m << bits, SOFTMAX_DIRECT_THREADS);
+  return true;
+}
+
+// Dense rows of which 16 bytes hold several: false: they are not such.
+static bool packed_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
+  int64_t bytes = p->n * in;
+  bool dense = p->x_stride == bytes && p->y_stride == bytes;
+  if (p->loss || p->x_kind != p->y_kind || !dense || bytes < 1 || bytes > 8 || 16 % bytes) return false;
+  if (!elementwise_aligned(p->x, 0, 16) || !elementwise_aligned(p->y, 0, 16)) return false;
+  l->kernel = in == 4                  ? SOFTMAX_DIRECT_FP32
+              : p->x_kind == KIND_FP16 ? SOFTMAX_DIRECT_FP16
+                                       : SOFTMAX_DIRECT_BF16;
+  p->beside.each = 0;
+  l->block = SOFTMAX_DIRECT_THREADS;
+  ops_grid(l->grid, (p->m * (uint64_t)bytes + 15) / 16, SOFTMAX_DIRECT_THREADS);
+  return true;
+}
+
 static bool short_plan(SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   NarrowTensor t[NARROW_TENSORS] = {
       [NARROW_X] = {p->x, p->x_stride, in, false}, [NARROW_Y] = {p->y, p->y_stride, out, false}};
@@ -187,6 +218,7 @@ static bool short_plan(SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLa
               : p->x_kind == KIND_FP16 ? SOFTMAX_NARROW_FP16
                                        : SOFTMAX_NARROW_BF16;
   narrow_plan(ctx, t, p->m, p->n, &p->narrow, l);
+  if (in == 4) direct_plan(ctx, p, p->n, l);
   return true;
 }
 
@@ -234,6 +266,7 @@ static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool al
   if (in == 4 && short_row && !p->loss) return false;
   while (words > MOST << bits) bits++;
   if (bits > (in == 4 ? MORE_LANES : FEW_LANES)) return false;
+  if (direct_plan(ctx, p, words, l)) return true;
   int64_t turn = 32 >> bits, unit = turn < 16 / in ? 16 / in : turn, rows = SOFTMAX_BESIDE_BYTES / bytes;
   int64_t few = (int64_t)p->m / (SOFTMAX_BESIDE_WARPS * BLOCKS * (int64_t)ctx->sms);
   if (rows > few) rows = few;
@@ -315,7 +348,9 @@ static void plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, i
                  OpsLaunch *l) {
   enum { BEYOND = 1 << 20, WIDENED = 16 << 10 }; // bytes: other kernels are faster up to here
   int64_t least = in < out ? WIDENED : alike ? BEYOND : INT64_MAX;
-  if (beside_plan(ctx, p, in, alike, l) || (in == out && alike && rounds_plan(p, in, l))) return;
+  if (packed_plan(p, in, l) || beside_plan(ctx, p, in, alike, l) ||
+      (in == out && alike && rounds_plan(p, in, l)))
+    return;
   if (relay_plan(ctx, def, p, in, out, least, l) || short_plan(ctx, p, in, out, l)) return;
   if (!alike &&
       (apart_plan(p, in, l) || spread_plan(ctx, def, p, in, l) || relay_plan(ctx, def, p, in, out, 0, l)))
