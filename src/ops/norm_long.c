@@ -57,7 +57,7 @@ bool norm_plan_relay(NormPlan *a) {
   bool over_input = p->y == p->x || p->y == p->residual || p->y == p->second; // posts would be in the way
   if (!a->clusters || over_input || bytes > parts * most || p->m == 0) return false;
   int32_t chunks = cut_rows(a, parts);
-  p->lag = (uint32_t)ops_ceil_div(LAG, bytes);
+  p->lag = parts_lag(p->m, ops_ceil_div(LAG, bytes));
   launch_parts(a, chunks, (int32_t)pairs, (p->m + p->lag) * 2 * p->parts.parts);
   a->l.cluster = 1;
   return true;

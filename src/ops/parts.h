@@ -28,6 +28,11 @@ static inline int64_t parts_cluster(const SolContext *ctx, int64_t bytes, int64_
   return blocks <= most ? blocks : 0;
 }
 
+// relay.cuh: rows between those that are summed up and those that are written. With fewer rows than `lag` turns of blocks without any would be in between.
+static inline uint32_t parts_lag(uint64_t rows, int64_t lag) {
+  return (uint32_t)(rows < (uint64_t)lag ? rows : (uint64_t)lag);
+}
+
 // A shape of `rows` rows of n elements of `in` bytes, cut into so many parts. How a row is cut depends on n alone. y: the
 // output, of elements of `out` bytes.
 static inline PartShape parts_shape(const void *y, int64_t rows, int64_t n, int in, int out, int64_t parts) {

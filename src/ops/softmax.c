@@ -323,7 +323,7 @@ static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   p->parts.parts = (uint32_t)parts;
   p->parts.length = ops_ceil_div(chunks, parts * SOFTMAX_RELAY_THREADS) * SOFTMAX_RELAY_THREADS;
   p->parts.front = (int32_t)ops_ceil_div(16 + 16 * parts, 16 / in * out);
-  p->lag = (uint32_t)ops_ceil_div(LAG, bytes);
+  p->lag = parts_lag(p->m, ops_ceil_div(LAG, bytes));
   l->block = SOFTMAX_RELAY_THREADS, l->shared = (uint32_t)p->parts.length * 16;
   ops_grid(l->grid, (p->m + p->lag) * 2 * (uint64_t)parts, 1);
   return true;
