@@ -19,8 +19,12 @@ INLINE int64_t norm_guess(NormKernel c, const NormParams *p, uint64_t row) {
   return (uint64_t)id < (uint64_t)p->vocab ? id : -1;
 }
 
+// Of a table of a few lines the prefetches of all rows would ask the same slices of L2.
+INLINE bool norm_crowded(NormKernel c, const NormParams *p) { return c.op == NORM_EMBED && p->vocab * p->x_stride < 16 * (int64_t)p->m; }
+
 INLINE void norm_hint(NormKernel c, const NormParams *p, NormRow r, int t, int step, int only, const bool *mine) {
   if (!may_hint()) return;
+  if (norm_crowded(c, p)) r.known = false;
   if (c.op == NORM_EMBED && c.chunks == 4) { // measured: one thread for all; with two chunks a thread it is none better
     int from = only < 0 ? 0 : only * step, bytes = min(p->chunks * 16 - from, only < 0 ? 4 * step : step);
     if (t || bytes <= 0) return;

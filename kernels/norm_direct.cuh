@@ -19,8 +19,7 @@ INLINE void direct_hint_few(NormKernel c, const NormParams *p, uint64_t row) {
   narrow_hint_vectors(c, p);
   if (row >= p->m) return;
   if (c.op == NORM_EMBED) {
-    // Of a table of a few lines all of the prefetches would ask the same slices of L2.
-    bool many = p->vocab * p->x_stride >= 16 * (int64_t)p->m;
+    bool many = !norm_crowded(c, p);
     if (!many) direct_hint_line((const char *)p->ids + row * (p->wide_ids ? 8 : 4), p->wide_ids ? 8 : 4);
     int64_t id = many ? norm_guess(c, p, row) : -1;
     if (id >= 0) prefetch_l2((const char *)p->x + id * p->x_stride);
@@ -33,8 +32,9 @@ INLINE void direct_hint_few(NormKernel c, const NormParams *p, uint64_t row) {
 INLINE void direct_hint(NormKernel c, const NormParams *p, uint64_t row, int lane) {
   if (!may_hint()) return;
   narrow_hint_vectors(c, p);
-  if (row >= p->m || lane * 128 >= p->narrow.n * norm_bytes(c)) return;
-  prefetch_l2((const char *)p->x + (int64_t)row * p->x_stride + lane * 128);
+  int64_t from = norm_crowded(c, p) ? -1 : norm_guess(c, p, row);
+  if (row >= p->m || from < 0 || lane * 128 >= p->narrow.n * norm_bytes(c)) return;
+  prefetch_l2((const char *)p->x + from * p->x_stride + lane * 128);
   if (c.op == NORM_ADD) prefetch_l2((const char *)p->residual + (int64_t)row * p->residual_stride + lane * 128);
 }
 
@@ -106,14 +106,13 @@ INLINE void direct_load(NormKernel c, const char *at, int step, int count, int s
 
 INLINE uint32_t direct_word(NormKernel c, DirectPair u, bool word) { return norm_bytes(c) == 4 || word ? u.low : u.low | u.high << 16; }
 
-INLINE bool direct_is_word(const char *at) { return !((uint32_t)(uintptr_t)at & 3); }
-
-// What of a row each of `lanes` lanes has. y and the others are not known.
-INLINE NarrowShare direct_share(NormKernel c, const char *x, int n, int lane, int lanes) {
+// What of a row each of `lanes` lanes has. y and the others are not known. weight, bias: in shared memory, as in norm_narrow.cuh.
+INLINE NarrowShare direct_share(NormKernel c, const char *x, int n, int lane, int lanes, const float *weight, const float *bias) {
   const int per = 4 / norm_bytes(c);
   int head = per == 2 && n ? (int)((uint32_t)(uintptr_t)x >> 1 & 1) : 0, words = (n - head) / per;
   NarrowShare s;
   s.column = head + lane * per, s.step = lanes * per, s.lanes = lanes, s.n = n;
+  s.weight = weight + (head ? n | 1 : 0), s.bias = bias + (head ? n | 1 : 0);
   s.count = words > lane ? ((words - lane - 1) >> (__ffs(lanes) - 1)) + 1 : 0;
   s.edge[0] = head && lane == 0 ? 0 : -1;
   s.edge[1] = per == 2 && (n - head) & 1 && lane == lanes - 1 ? n - 1 : -1;
@@ -141,20 +140,19 @@ INLINE float direct_join(float v, int lanes) {
 // The element at an end of the row that shares its word with another row's: at most one of the two is this lane's where lanes are many. -1: none.
 typedef struct DirectEdge {
   int column;
-  float x, weight, bias;
+  float x;
 } DirectEdge;
 
-INLINE DirectEdge direct_edge(NormKernel c, const NormParams *p, const NormRow &r, int column) {
-  DirectEdge e = {column, 0, 1, 0};
+INLINE DirectEdge direct_edge(NormKernel c, const NormParams *p, const NormRow &r, int column) { // of a row that is there
+  DirectEdge e = {column, 0};
   if (norm_bytes(c) == 4 || column < 0) return e;
-  uint32_t x = direct_one(c, r.x, column, true), more = direct_one(c, r.residual, column, c.op == NORM_ADD);
-  uint32_t weight = direct_one(c, p->weight, column, p->weight), bias = direct_one(c, p->bias, column, c.op == NORM_LAYER && p->bias);
-  e.x = vector_float(x, c.kind), e.bias = vector_float(bias, c.kind);
+  uint32_t x = direct_one(c, r.x, column, r.known), more = direct_one(c, r.residual, column, c.op == NORM_ADD);
+  e.x = vector_float(x, c.kind);
   if (c.op == NORM_ADD) {
     uint16_t sum = narrow_one(e.x + vector_float(more, c.kind), c.kind);
     ((uint16_t *)r.second)[column] = sum, e.x = vector_float(sum, c.kind);
   }
-  if (p->weight) e.weight = vector_float(weight, c.kind) + p->offset;
+  if (c.op == NORM_EMBED && p->second) ((uint16_t *)r.second)[column] = (uint16_t)x;
   return e;
 }
 
@@ -166,19 +164,20 @@ INLINE void direct_words(NormKernel c, const NormParams *p, int steps) {
   uint64_t row = block_index() * (NARROW_THREADS / lanes) + threadIdx.x / lanes;
   direct_hint(c, p, row, lane);
   begin_kernel();
-  int n = row < p->m ? p->narrow.n : 0;
-  NormRow r = norm_row_of(c, p, row, (int64_t)row);
-  NarrowShare s = direct_share(c, r.x, n, lane, lanes), joined = direct_share(c, r.x, n, lane & (few - 1), few);
-  const char *w = (const char *)p->weight + s.column * in, *b = (const char *)p->bias + s.column * in;
-  bool weight_word = direct_is_word(w), bias_word = direct_is_word(b);
-  DirectPair u[NORM_DIRECT_STEPS], more[NORM_DIRECT_STEPS], weight[NORM_DIRECT_STEPS], bias[NORM_DIRECT_STEPS];
-  direct_load(c, r.x + s.column * in, s.step, s.count, steps, true, u);
+  const int all = p->narrow.n, n = row < p->m ? all : 0;
+  float *weight = (float *)narrow_memory, *bias = weight + narrow_copies(c) * (all | 1);
+  uint32_t first = vector_load(p->weight, threadIdx.x, all, c.kind), second = c.op == NORM_LAYER ? vector_load(p->bias, threadIdx.x, all, c.kind) : 0;
+  NormRow r = norm_row(c, p, row, lane == 0);
+  NarrowShare s = direct_share(c, r.x, n, lane, lanes, weight, bias), joined = direct_share(c, r.x, n, lane & (few - 1), few, weight, bias);
+  DirectPair u[NORM_DIRECT_STEPS], more[NORM_DIRECT_STEPS];
+  direct_load(c, r.x + s.column * in, s.step, r.known ? s.count : 0, steps, true, u);
   if (c.op == NORM_ADD) direct_load(c, r.residual + s.column * in, s.step, s.count, steps, plain, more);
-  direct_load(c, w, s.step, p->weight ? s.count : 0, steps, weight_word, weight);
-  if (c.op == NORM_LAYER) direct_load(c, b, s.step, p->bias ? s.count : 0, steps, bias_word, bias);
   DirectEdge edge[2] = {direct_edge(c, p, r, s.edge[0]), direct_edge(c, p, r, s.edge[1])};
   Fp8Scale q = {1, 1};
   if (c.op == NORM_RMS_FP8 && p->scaling == NORM_SCALE_TENSOR) q = fp8_scale(*p->scales);
+  narrow_fill_vector(c, weight, p->weight, first, c.kind, all, 1, p->offset);
+  if (c.op == NORM_LAYER) narrow_fill_vector(c, bias, p->bias, second, c.kind, all, 0, 0);
+  __syncthreads();
   NarrowSums sums = {0, 0, 0, 0};
   if (c.op == NORM_LAYER) sums.middle = direct_middle(c, joined, word_floats(c, u[0].low));
 #pragma unroll
@@ -188,20 +187,19 @@ INLINE void direct_words(NormKernel c, const NormParams *p, int steps) {
     if (c.op == NORM_ADD) {
       float2 g = word_floats(c, direct_word(c, more[k], plain));
       u[k].low = word_of(c, make_float2(f.x + g.x, f.y + g.y)), f = word_floats(c, u[k].low);
-      word_give(c, r.second, s.column + k * s.step, plain, u[k].low);
     }
+    if (c.op == NORM_ADD || (c.op == NORM_EMBED && p->second)) word_give(c, r.second, s.column + k * s.step, plain, u[k].low);
     narrow_sum_pair(c, f, &sums.sum, &sums.squares, sums.middle);
     if (by_row) {
-      float2 by = p->weight ? word_floats(c, direct_word(c, weight[k], weight_word)) : make_float2(1, 1);
-      float plus = p->weight ? p->offset : 0;
-      sums.top = higher(sums.top, fabsf(f.x * (by.x + plus)));
-      if (per == 2) sums.top = higher(sums.top, fabsf(f.y * (by.y + plus)));
+      float2 by = narrow_vector_at(c, s.weight, s.column + k * s.step);
+      sums.top = higher(sums.top, fabsf(f.x * by.x));
+      if (per == 2) sums.top = higher(sums.top, fabsf(f.y * by.y));
     }
   }
 #pragma unroll
   for (int e = 0; e < 2; e++) {
     if (per == 1 || edge[e].column < 0) continue;
-    sums.top = higher(sums.top, fabsf(edge[e].x * edge[e].weight));
+    if (by_row) sums.top = higher(sums.top, fabsf(edge[e].x * weight[edge[e].column]));
     narrow_sum_one(c, edge[e].x, &sums.sum, &sums.squares, sums.middle);
   }
   sums.squares = direct_join(sums.squares, few);
@@ -211,9 +209,8 @@ INLINE void direct_words(NormKernel c, const NormParams *p, int steps) {
 #pragma unroll
   for (int k = 0; k < steps; k++) {
     if (k >= s.count) continue;
-    float2 f = word_floats(c, u[k].low), by = make_float2(1, 1), plus = make_float2(0, 0);
-    if (p->weight) by = word_floats(c, direct_word(c, weight[k], weight_word)), by.x += p->offset, by.y += p->offset;
-    if (c.op == NORM_LAYER) plus = word_floats(c, direct_word(c, bias[k], bias_word));
+    float2 f = word_floats(c, u[k].low), by = narrow_vector_at(c, s.weight, s.column + k * s.step);
+    float2 plus = c.op == NORM_LAYER ? narrow_vector_at(c, s.bias, s.column + k * s.step) : make_float2(0, 0);
     f.x = narrow_result(c, p, result, by.x, plus.x, f.x);
     if (per == 2) f.y = narrow_result(c, p, result, by.y, plus.y, f.y);
     if (c.op == NORM_RMS_FP8) word_result(c, p, r.y, s.column + k * s.step, plain, f);
@@ -222,7 +219,7 @@ INLINE void direct_words(NormKernel c, const NormParams *p, int steps) {
 #pragma unroll
   for (int e = 0; e < 2; e++) {
     if (per == 1 || edge[e].column < 0) continue;
-    store_one(r.y, edge[e].column, c.op == NORM_RMS_FP8 ? KIND_FP8 : c.kind, narrow_result(c, p, result, edge[e].weight, edge[e].bias, edge[e].x));
+    store_one(r.y, edge[e].column, c.op == NORM_RMS_FP8 ? KIND_FP8 : c.kind, narrow_result(c, p, result, weight[edge[e].column], c.op == NORM_LAYER ? bias[edge[e].column] : 0, edge[e].x));
   }
 }
 
@@ -232,7 +229,7 @@ INLINE void norm_direct(NormKernel c, const NormParams *p) {
   else if (n <= 4) direct_few(c, p, 4);
   else if (n <= 8) direct_few(c, p, 8);
   else if (n <= FEW_MOST) direct_few(c, p, FEW_MOST);
-  else if (c.op == NORM_EMBED) return; // embed_rows.cuh has those
+  else if (p->how.steps <= NORM_DIRECT_STEPS / 4) direct_words(c, p, NORM_DIRECT_STEPS / 4);
   else if (p->how.steps <= NORM_DIRECT_STEPS / 2) direct_words(c, p, NORM_DIRECT_STEPS / 2);
   else direct_words(c, p, NORM_DIRECT_STEPS);
 }

@@ -131,12 +131,13 @@ static void plan_direct(NormPlan *a) {
   uint64_t lanes = p->n <= FEW ? 1 : (uint64_t)PARTS << p->narrow.lane_bits, sms = (uint64_t)a->ctx->sms;
   bool one_type = p->weight_kind == a->kind && (a->call->fp8 || p->y_kind == p->weight_kind);
   bool many = p->n <= FEW ? (double)p->m * (double)(p->n * p->n * a->in) > (double)sms * FEW_BYTES
-                          : p->m * lanes > sms * THREADS || p->ids || lanes > LANES;
+                          : p->m * lanes > sms * THREADS || lanes > LANES;
   if (!one_type || many) return;
   p->how.steps = (int32_t)ops_ceil_div(ops_ceil_div(p->n * a->in, 4), (int64_t)lanes);
   if (p->n > FEW && p->how.steps > NORM_DIRECT_STEPS) return;
   a->l.kernel = norm_kernel(a, NORM_f_direct);
-  a->l.block = NARROW_THREADS, a->l.shared = 0, a->l.cluster = 1;
+  a->l.block = NARROW_THREADS, a->l.cluster = 1;
+  a->l.shared = p->n <= FEW ? 0 : (uint32_t)((a->call->layer ? 2 : 1) * (4 / a->in) * (p->n | 1) * 4);
   ops_grid(a->l.grid, p->m * lanes, NARROW_THREADS);
 }
 
