@@ -329,6 +329,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_NARROW(name, op, T, number)                                                                               \
   NORM_KERNEL(name, NARROW_THREADS, 8, norm_narrow, op, T, 0, 0, 0)
 #define NORM_DIRECT(name, op, T, number) NORM_KERNEL(name, NARROW_THREADS, (op) == NORM_LAYER ? 3 : 4, norm_direct, op, T, 0, 0, 0)
+#define NORM_PACKED(name, op, T, number) NORM_KERNEL(name, NARROW_THREADS, 12, norm_packed, op, T, 0, 0, 0)
 #define NORM_LOOP(name, op, T, striped) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (striped) ? 1 : 2, 0, 0, striped)
 // Kernels that need clusters and programmatic dependent launch. The launcher takes their presence to mean that the other
 // kernels were compiled with both, too.

@@ -223,6 +223,62 @@ INLINE void direct_words(NormKernel c, const NormParams *p, int steps) {
   }
 }
 
+// ---- Rows of which 16 bytes hold one or several, dense and on 16 bytes, few or many: a thread has a chunk of them, each row added up as above
+
+INLINE void packed_hint(NormKernel c, const NormParams *p, int64_t at, int64_t bytes) {
+  if (!may_hint()) return;
+  if (threadIdx.x == 0 && p->weight) prefetch_l2(p->weight);
+  if (threadIdx.x == 1 && c.op == NORM_LAYER && p->bias) prefetch_l2(p->bias);
+  if (threadIdx.x % 8 || at >= bytes) return;
+  prefetch_l2((const char *)p->x + at);
+  if (c.op == NORM_ADD) prefetch_l2((const char *)p->residual + at);
+}
+
+// What the tensor has of a chunk from byte `at` on.
+INLINE Vec packed_load(NormKernel c, const void *tensor, int64_t at, int64_t bytes) {
+  const char *begin = (const char *)tensor;
+  Vec v;
+  v.v = at + 16 <= bytes ? *(const uint4 *)(begin + at) : load_singly(begin + at, begin, begin + bytes, norm_bytes(c));
+  return v;
+}
+INLINE void packed_store(NormKernel c, void *tensor, int64_t at, int64_t bytes, Vec v) {
+  char *to = (char *)tensor + at;
+  if (at + 16 <= bytes) *(uint4 *)to = v.v;
+  else store_part(to, 0, (int)(bytes - at), 4, norm_bytes(c), v.u);
+}
+
+INLINE void packed_rows(NormKernel c, const NormParams *p, int n) {
+  const int size = norm_bytes(c), per = 16 / size;
+  int64_t at = (int64_t)thread_index() * 16, bytes = (int64_t)p->m * (n * size);
+  float f[8], w[8], b[8];
+  packed_hint(c, p, at, bytes);
+  begin_kernel();
+  if (at >= bytes) return;
+  uint32_t weight[8], bias[8]; // asked for first: of a chunk at the end single elements are waited for
+#pragma unroll
+  for (int k = 0; k < n; k++) weight[k] = vector_load(p->weight, k, n, p->weight_kind), bias[k] = c.op == NORM_LAYER ? vector_load(p->bias, k, n, p->weight_kind) : 0;
+  Vec v = packed_load(c, p->x, at, bytes);
+  if (c.op == NORM_ADD) v = norm_add(c, v, packed_load(c, p->residual, at, bytes));
+  if (c.op == NORM_ADD) packed_store(c, p->second, at, bytes, v);
+#pragma unroll
+  for (int k = 0; k < n; k++) {
+    w[k] = p->weight ? vector_float(weight[k], p->weight_kind) + p->offset : 1;
+    b[k] = vector_float(bias[k], p->weight_kind);
+  }
+  widen(&v, c.kind, size, f);
+#pragma unroll
+  for (int j = 0; j < per; j += n) few_norm(c, p, {1, 1}, 0, n, n, w, b, f + j);
+  narrow(&v, c.kind, size, f);
+  packed_store(c, p->y, at, bytes, v);
+}
+
+INLINE void norm_packed(NormKernel c, const NormParams *p) {
+  if (p->n == 1) packed_rows(c, p, 1);
+  else if (p->n == 2) packed_rows(c, p, 2);
+  else if (p->n == 4) packed_rows(c, p, 4);
+  else if (norm_bytes(c) == 2) packed_rows(c, p, 8);
+}
+
 INLINE void norm_direct(NormKernel c, const NormParams *p) {
   int n = p->narrow.n;
   if (n <= 2) direct_few(c, p, 2);

@@ -5,6 +5,8 @@
 
 #undef NORM_CLUSTERED // rmsnorm and layernorm alone have it
 #define NORM_CLUSTERED(...)
+#undef NORM_PACKED
+#define NORM_PACKED(...)
 #define NORM(T, name, how, number) NORM_##how(sol_embed_rmsnorm_##T##_##name, NORM_EMBED, TYPE_##T, number)
 #include "norm.def"
 

@@ -31,6 +31,7 @@
 #define FP8_CLUSTERED(...)
 #define FP8_NARROW NORM_NARROW
 #define FP8_DIRECT NORM_DIRECT
+#define FP8_PACKED(...)
 #define FP8_ANY    NORM_ANY
 #define FP8_STRIPED NORM_STRIPED
 #define FP8_LOOP   NORM_LOOP

@@ -141,10 +141,27 @@ static void plan_direct(NormPlan *a) {
   ops_grid(a->l.grid, p->m * lanes, NARROW_THREADS);
 }
 
+// Dense rows of which 16 bytes hold one or several.
+static bool plan_packed(NormPlan *a) {
+  NormParams *p = a->p;
+  int64_t bytes = p->n * a->in;
+  bool dense = p->x_stride == bytes && p->y_stride == bytes &&
+               (!p->residual || (p->residual_stride == bytes && p->second_stride == bytes));
+  bool aligned =
+      norm_on_16(p->x, 0) && norm_on_16(p->y, 0) && norm_on_16(p->residual, 0) && norm_on_16(p->second, 0);
+  if (!dense || !aligned || bytes < 1 || bytes > 16 || 16 % bytes || p->ids || p->y_kind != a->kind)
+    return false;
+  a->l.kernel = norm_kernel(a, NORM_f_packed);
+  a->l.block = NARROW_THREADS, a->l.shared = 0, a->l.cluster = 1;
+  ops_grid(a->l.grid, (p->m * (uint64_t)bytes + 15) / 16, NARROW_THREADS);
+  return true;
+}
+
 bool norm_plan_short(NormPlan *a) {
   NormParams *p = a->p;
   const NormCall *call = a->call;
   int in = (int)a->in;
+  if (plan_packed(a)) return true;
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in, p->ids != NULL},
                                     [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
                                     [NARROW_Y] = {p->y, p->y_stride, (int)a->out, false},
