@@ -22,12 +22,13 @@ enum { NORM_ROWS_THREADS = 384, NORM_ROWS_CHUNKS = 3, NORM_ROWS_HELD = 3 }; // "
 enum { NORM_ROWS_RUNNING = 2 * NORM_ROWS_THREADS }; // threads of an SM, by their registers
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 enum { NORM_DIRECT_STEPS = 16 }; // "direct": the most words of a lane
+enum { NORM_WORDS_FEW = 12, NORM_WORDS_MOST = 16 }; // "words": elements of a lane
 // Of short rows, beside NarrowShape.
 typedef struct NormNarrow {
   int32_t piece[NARROW_TENSORS]; // bytes that starts and lengths of all rows are multiples of, 8 at most
   int32_t vectors;               // where weights and biases are in shared memory
   int32_t copy_bits;             // 2^copy_bits lanes copy a row where rows are apart
-  int32_t steps;                 // "direct": words of a lane at most
+  int32_t steps;                 // "direct": words of a lane at most; "words": rows of a warp
   int32_t plain;                 // all tensors have words where x has words, and are of its type, or fp8
 } NormNarrow;
 

@@ -6,6 +6,7 @@
 
 #include "norm_direct.cuh"
 #include "norm_place.cuh"
+#include "norm_words.cuh"
 
 // ---- Reductions
 
@@ -329,6 +330,10 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_NARROW(name, op, T, number)                                                                               \
   NORM_KERNEL(name, NARROW_THREADS, 8, norm_narrow, op, T, 0, 0, 0)
 #define NORM_DIRECT(name, op, T, number) NORM_KERNEL(name, NARROW_THREADS, (op) == NORM_LAYER ? 3 : 4, norm_direct, op, T, 0, 0, 0)
+#define NORM_WORDS(name, op, T, number) NORM_WORDS_##T(name, op, T)
+#define NORM_WORDS_TYPE_f(name, op, T) NORM_KERNEL(name, NARROW_THREADS, 8, norm_words, op, T, 0, 0, 0)
+#define NORM_WORDS_TYPE_h(...)
+#define NORM_WORDS_TYPE_b(...)
 #define NORM_PACKED(name, op, T, number) NORM_KERNEL(name, NARROW_THREADS, 12, norm_packed, op, T, 0, 0, 0)
 #define NORM_LOOP(name, op, T, striped) NORM_KERNEL(name, 512, 1, norm_loop, op, T, (striped) ? 1 : 2, 0, 0, striped)
 // Kernels that need clusters and programmatic dependent launch. The launcher takes their presence to mean that the other

@@ -32,6 +32,7 @@
 #define FP8_NARROW NORM_NARROW
 #define FP8_DIRECT NORM_DIRECT
 #define FP8_PACKED(...)
+#define FP8_WORDS(...)
 #define FP8_ANY    NORM_ANY
 #define FP8_STRIPED NORM_STRIPED
 #define FP8_LOOP   NORM_LOOP

@@ -157,11 +157,30 @@ static bool plan_packed(NormPlan *a) {
   return true;
 }
 
+// fp32 rows that start anywhere, of more elements than those before: by a warp each.
+static bool plan_words(NormPlan *a) {
+  enum {
+    LEAST = NARROW_EACH << NARROW_NORM,
+    SECTOR = 8,
+    WARPS = 96
+  }; // elements; of an SM: at least twice what it holds
+  NormParams *p = a->p;
+  bool fp32 = a->in == 4 && a->out == 4 && p->weight_kind == a->kind;
+  if (!fp32 || p->residual || p->n <= LEAST || p->n + SECTOR - 1 > 32 * NORM_WORDS_MOST) return false;
+  int64_t rows = (int64_t)p->m / (WARPS * a->ctx->sms);
+  p->how.steps = (int32_t)(rows < 1 ? 1 : rows < 32 ? rows : 32), p->narrow.n = (int32_t)p->n;
+  a->l.kernel = norm_kernel(a, NORM_f_words);
+  a->l.block = NARROW_THREADS, a->l.cluster = 1,
+  a->l.shared = (uint32_t)((a->call->layer ? 2 : 1) * p->n * 4);
+  ops_grid(a->l.grid, (uint64_t)ops_ceil_div((int64_t)p->m, p->how.steps) * 32, NARROW_THREADS);
+  return true;
+}
+
 bool norm_plan_short(NormPlan *a) {
   NormParams *p = a->p;
   const NormCall *call = a->call;
   int in = (int)a->in;
-  if (plan_packed(a)) return true;
+  if (plan_packed(a) || plan_words(a)) return true;
   NarrowTensor t[NARROW_TENSORS] = {[NARROW_X] = {p->x, p->x_stride, in, p->ids != NULL},
                                     [NARROW_RESIDUAL] = {p->residual, p->residual_stride, in, false},
                                     [NARROW_Y] = {p->y, p->y_stride, (int)a->out, false},
