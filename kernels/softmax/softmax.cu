@@ -24,6 +24,7 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   RowPlace place = row_place(s);
   Span x = row_span(p, place, s.in);
   int chunks = (int)x.chunks, column[4]; // of the edges; -1: none
+  auto nobody_has = [&](int k) { return k > 1 && s.threads >= 32 && k * s.threads >= chunks; }; // chunk k, the same in a warp
   const bool late = s.threads > 32; // rows of a warp or less have no registers to spare for the label
   int64_t target = late ? target_of_row(p, place) : 0;
   Label label;
@@ -42,20 +43,23 @@ INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
   }
 #pragma unroll
   for (int k = 0; k < s.chunks; k++) {
+    if (nobody_has(k)) continue;
     widen(&v[k], kind, s.in, f[k]);
 #pragma unroll
     for (int j = 0; j < per; j++) tops[j % 2] = fmaxf(tops[j % 2], f[k][j]);
   }
 #pragma unroll
   for (int q = 0; q < edge_count; q++) tops[0] = fmaxf(tops[0], edge[q]);
+  if (late) label = label_of(p, place, &x, s, kind, target);
   float top = fmaxf(tops[0], tops[1]), mine = start_of(top);
 #pragma unroll
-  for (int k = 0; k < s.chunks; k++)
+  for (int k = 0; k < s.chunks; k++) {
+    if (nobody_has(k)) continue;
 #pragma unroll
     for (int j = 0; j < per; j++) f[k][j] = keep(f[k][j], mine, asks_log(p), &sums[j % 2]);
+  }
 #pragma unroll
   for (int q = 0; q < edge_count; q++) edge[q] = keep(edge[q], mine, asks_log(p), &sums[0]);
-  if (late) label = label_of(p, place, &x, s, kind, target);
   float2 row = row_fold(s, shared, make_float2(top, sums[0] + sums[1]), FOLD_SOFTMAX);
   Finish z = finish_of(row, mine, asks_log(p));
   weigh_label(p, place, &label, row, &z);
