@@ -90,12 +90,13 @@ INLINE void held_mixed(NormKernel c, const NormParams *p, char *y, int t, int al
   }
 }
 
+enum { HELD_MOST = 5 }; // chunks of a thread
 // What a thread has of its row: chunks t, t + all, ...
 typedef struct HeldPlace {
   uint64_t row;
   int t, all, step;       // step: bytes from one of its chunks to its next
   int only;               // where several blocks share a row: the chunk that this block writes; else -1
-  bool there[4], mine[4]; // is within the row; is this block's to write
+  bool there[HELD_MOST], mine[HELD_MOST]; // is within the row; is this block's to write
 } HeldPlace;
 
 // add_rmsnorm by a block: its sums are made in one order, whichever kernel takes the row.
@@ -140,7 +141,7 @@ INLINE void held_load(NormKernel c, const HeldPlace &s, const char *x, bool know
 // The row: v its chunks, with the residual's added, *y where the first of them goes. w, b: weights, where they are loaded early.
 INLINE NormRow held_take(NormKernel c, const NormParams *p, const HeldPlace &s, Vec *v, Vec *w, Vec *b, char **y) {
   const bool soon = held_soon(c);
-  Vec more[4];
+  Vec more[HELD_MOST];
   int64_t id = c.early ? norm_guess(c, p, s.row) : (int64_t)s.row;
   bool known = c.op != NORM_EMBED || id >= 0;
   NormRow r = norm_row_of(c, p, s.row, known ? id : 0);
@@ -167,7 +168,7 @@ INLINE NormRow held_take(NormKernel c, const NormParams *p, const HeldPlace &s, 
 
 INLINE void held_fp8(NormKernel c, const NormParams *p, const HeldPlace &s, const NormRow &r, const Vec *v, const Vec *w, float (*part)[40]) {
   Fp8Held h;
-  uint2 u[4];
+  uint2 u[HELD_MOST];
   fp8_sums(c, p, p->scaling, v, w, 0, nullptr, part, &h);
   fp8_values(c, p, p->scaling, s.row, s.t, s.all, s.there, 0, &h, u);
 #pragma unroll
@@ -200,7 +201,7 @@ INLINE float2 held_stats(NormKernel c, const NormParams *p, const HeldPlace &s, 
 INLINE void norm_held(NormKernel c, const NormParams *p) {
   __shared__ __align__(16) float part[2][40];
   HeldPlace s = held_place(c, p);
-  Vec v[4], w[4], b[4];
+  Vec v[HELD_MOST], w[HELD_MOST], b[HELD_MOST];
   char *y;
   NormRow r = held_take(c, p, s, v, w, b, &y);
   if (!c.lanes && s.t == 0) norm_prefetch(c, p, s.row, 0, p->chunks * 16, false);

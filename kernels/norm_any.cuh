@@ -315,7 +315,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_LANES(name, op, T, lanes)                                                                                 \
   NORM_KERNEL(name, 128, (op) == NORM_LAYER ? 8 : 12, norm_held, op, T, 2, lanes, 1)
 #define NORM_WARP(name, op, T, chunks)                                                                                 \
-  NORM_KERNEL(name, 128, 8, norm_held, op, T, chunks, 32, 0)
+  NORM_KERNEL(name, 128, (chunks) == 3 ? 7 : (chunks) == 4 ? 6 : 5, norm_held, op, T, chunks, 32, 1)
 #define NORM_BLOCK(name, op, T, early)                                                                                 \
   NORM_KERNEL(name, 512, (early) ? 2 : 3, norm_held, op, T, 2, 0, early)
 #define NORM_BLOCK4(name, op, T, early) NORM_KERNEL(name, 512, (early) ? 1 : 2, norm_held, op, T, 4, 0, early)

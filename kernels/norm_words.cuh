@@ -12,8 +12,7 @@ enum { WORDS_SECTOR = 32 }; // bytes of the output at which a warp's first lane 
 // A row as its lanes have loaded it; what is not there is 0.
 typedef struct WordsHeld {
   WordRow at;
-  char *second; // embed: where the lane's first element goes; NULL: nowhere
-  int column;   // of the lane's first element
+  int column; // of the lane's first element
   float f[NORM_WORDS_MOST];
 } WordsHeld;
 
@@ -21,9 +20,8 @@ INLINE void words_take(NormKernel c, const NormParams *p, uint64_t row, int step
   NormRow r = norm_row(c, p, row, threadIdx.x % 32 == 0);
   h->at = word_row({4, 4, 0, KIND_FP32, KIND_FP32, 0}, (int)p->n, r.x, r.y, (int)threadIdx.x % 32, WORDS_SECTOR);
   h->column = (int)(h->at.y - r.y) / 4;
-  h->second = r.second ? r.second + (h->at.y - r.y) : nullptr;
 #pragma unroll
-  for (int k = 0; k < steps; k++) h->f[k] = r.known && word_inside(h->at, k, 32) ? *(const float *)(h->at.x + 128 * k) : 0;
+  for (int k = 0; k < steps; k++) h->f[k] = word_inside(h->at, k, 32) ? *(const float *)(h->at.x + 128 * k) : 0;
 }
 
 INLINE float words_squares(NormKernel c, const WordsHeld &h, int steps, float mean) {
@@ -39,9 +37,6 @@ INLINE void words_row(NormKernel c, const NormParams *p, const float *weight, co
   float sum = 0;
 #pragma unroll
   for (int k = 0; k < steps; k++) sum += h.f[k];
-#pragma unroll
-  for (int k = 0; k < steps; k++)
-    if (c.op == NORM_EMBED && h.second && word_inside(h.at, k, 32)) *(float *)(h.second + 128 * k) = h.f[k];
   NarrowRow r = {c.op == NORM_LAYER ? lanes_sum(sum, 32) * p->over_n : 0, 0, {1, 1}};
   r.scale = rsqrtf(fmaf(words_squares(c, h, steps, r.mean), p->over_n, p->eps));
 #pragma unroll
@@ -55,13 +50,10 @@ INLINE void words_row(NormKernel c, const NormParams *p, const float *weight, co
 INLINE void words_hint(NormKernel c, const NormParams *p, uint64_t begin, int rows) {
   int lane = (int)threadIdx.x % 32, bytes = (int)p->n * 4;
   if (p->ends) ends_prefetch((const char *)p->y + (int64_t)begin * p->y_stride, p->y_stride, p->ends, rows, lane, 32);
-  if (c.op == NORM_EMBED && p->second_ends) ends_prefetch((const char *)p->second + (int64_t)begin * p->second_stride, p->second_stride, p->second_ends, rows, lane, 32);
   if (!may_hint()) return;
   narrow_hint_vectors(c, p);
-  for (int i = 0; i < rows && !norm_crowded(c, p); i++) {
-    int64_t from = norm_guess(c, p, begin + i);
-    if (from >= 0 && lane * 128 < bytes + 127) prefetch_l2((const char *)p->x + from * p->x_stride + min(lane * 128, bytes - 1));
-  }
+  for (int i = 0; i < rows; i++)
+    if (lane * 128 < bytes + 127) prefetch_l2((const char *)p->x + (int64_t)(begin + i) * p->x_stride + min(lane * 128, bytes - 1));
 }
 
 // `rows` rows of a warp from `begin` on; the next is asked for when one is written.

@@ -7,6 +7,8 @@
 #define NORM_CLUSTERED(...)
 #undef NORM_PACKED
 #define NORM_PACKED(...)
+#undef NORM_WORDS
+#define NORM_WORDS(...)
 #define NORM(T, name, how, number) NORM_##how(sol_embed_rmsnorm_##T##_##name, NORM_EMBED, TYPE_##T, number)
 #include "norm.def"
 

@@ -9,7 +9,10 @@
 #define NORM(T, name, how, number) FP8_##how(sol_rmsnorm_fp8_##T##_##name, NORM_RMS_FP8, TYPE_##T, number)
 #if __CUDA_ARCH__ >= 900
 #define FP8_LANES  NORM_LANES
-#define FP8_WARP   NORM_WARP
+#define FP8_WARP(name, op, T, chunks) FP8_WARP##chunks(name, op, T)
+#define FP8_WARP4(name, op, T) NORM_KERNEL(name, 128, 8, norm_held, op, T, 4, 32, 0)
+#define FP8_WARP3(...)
+#define FP8_WARP5(...)
 #define FP8_BLOCK  NORM_BLOCK
 #define FP8_BLOCK4 NORM_BLOCK4
 #define FP8_BIG    NORM_BIG

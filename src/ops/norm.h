@@ -26,7 +26,7 @@ extern const uint32_t norm_embed_shared[NORM_KERNELS + NORM_EMBED_OWN];
 
 // Rows of every length class: within a warp, a block, a cluster; whole chunks and not; longer than what
 // registers and shared memory hold.
-enum { NORM_SHAPES = 34 };
+enum { NORM_SHAPES = 35 };
 extern const int64_t norm_shapes[NORM_SHAPES][4];
 
 // The arguments that all four have, with every default filled in. NORM_OF: from those of one of them, whose

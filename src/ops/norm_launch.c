@@ -16,6 +16,10 @@ typedef struct Rule {
   { 2 * (n), NORM_f_lanes##n, 2, n, 1 }
 #define WARP(kernel)                                                                                         \
   { 128, kernel, 4, 32, 1 }
+#define WARP3                                                                                                \
+  { 96, NORM_f_warp3, 3, 32, 1 }
+#define WARP5                                                                                                \
+  { 160, NORM_f_warp5, 5, 32, 1 }
 #define BIG(chunks, threads, n)                                                                              \
   { chunks, NORM_f_big, (chunks) / (threads) / (n), threads, n }
 #define BLOCKS(kernel, all, each, n)                                                                         \
@@ -33,6 +37,14 @@ _Static_assert(NORM_LAYER_THREADS == 256, "layernorm uses one block size for wid
 _Static_assert(HELD_PAIRS == NORM_LAPS * 1024, "the longest rows of two inputs");
 // Aligned rows of whole chunks.
 static const Rule rms_rules[] = {SHORT_ROWS,
+                                 WARP3,
+                                 WARP(NORM_f_warp),
+                                 WARP5,
+                                 {1024, NORM_f_block_late, 2, 0, 1},
+                                 {2048, NORM_f_block4_late, 4, 0, 1},
+                                 BIG(4096, 256, 2),
+                                 WIDE_ROWS(512)};
+static const Rule fp8_rules[] = {SHORT_ROWS,
                                  WARP(NORM_f_warp),
                                  {1024, NORM_f_block_late, 2, 0, 1},
                                  {2048, NORM_f_block4_late, 4, 0, 1},
@@ -49,20 +61,26 @@ static const Rule add_rules[] = {SHORT_ROWS,
                                  BIG(16 * HELD_PAIRS, 1024, 16)};
 static const Rule add_few = {1024, NORM_f_block_early, 2, 0, 1}; // the same sums as with one chunk a thread
 static const Rule embed_rules[] = {SHORT_ROWS,
+                                   WARP3,
                                    WARP(NORM_f_warp),
+                                   WARP5,
                                    {512, NORM_f_block_late, 2, 0, 1},
                                    {2048, NORM_f_block4_late, 4, 0, 1},
                                    BIG(4096, 512, 1),
                                    WIDE_ROWS(512)};
 static const Rule layer_rules[] = {SHORT_ROWS,
+                                   WARP3,
                                    WARP(NORM_f_warp),
+                                   WARP5,
                                    {512, NORM_f_block_early, 2, 0, 1},
                                    {1024, NORM_f_block4_early, 4, 0, 1},
                                    BIG(2048, 256, 1),
                                    BIG(4096, 256, 2),
                                    WIDE_ROWS(NORM_LAYER_THREADS)}; // of 16-bit types
 static const Rule layer_rules_fp32[] = {SHORT_ROWS,
+                                        WARP3,
                                         WARP(NORM_f_warp),
+                                        WARP5,
                                         {512, NORM_f_block_early, 2, 0, 1},
                                         {2048, NORM_f_block4_late, 4, 0, 1},
                                         BIG(4096, 256, 2),
@@ -210,7 +228,7 @@ static const Rule *fast_rule(const NormPlan *a, int64_t chunks) {
   }
   if (p->ids) return FIND(embed_rules);
   if (a->call->layer) return a->in == 4 ? FIND(layer_rules_fp32) : FIND(layer_rules);
-  return FIND(rms_rules);
+  return a->call->fp8 ? FIND(fp8_rules) : FIND(rms_rules);
 }
 
 static const Rule *odd_rule(const NormPlan *a, int64_t chunks) {
@@ -228,7 +246,7 @@ static uint64_t set_threads(const Rule *rule, int64_t chunks, int64_t least, Nor
   bool few = need < 32 && rule->kernel != NORM_f_striped3; // a striped kernel's warps have whole lines
   if (!threads) threads = few ? (int64_t)1 << norm_bits(need) : (need + 31) / 32 * 32;
   if (rule->cluster > 1 && threads < 64) threads = 64; // sums of a cluster go through shared memory
-  bool lanes = rule->kernel <= NORM_f_warp ||
+  bool lanes = rule->kernel <= NORM_f_warp5 ||
                (rule->kernel >= NORM_f_any4 && rule->kernel <= NORM_f_striped3) ||
                (rule->kernel >= NORM_ODD_f_warp && rule->threads);
   bool share = lanes && rule->cluster == 1 && threads < SHARING && (threads & (threads - 1)) == 0;
