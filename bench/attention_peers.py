@@ -8,6 +8,7 @@ memory: light is the larger of the copy's time and of the time of as many FLOPs 
 held against torch in fp32 first.
 
     make && python3 bench/attention_peers.py --json attention-peers.json
+    python3 bench/attention_peers.py --grid --json decode-grid.json    # decode alone: 1 to 256 sequences of 1024 to 131072 tokens
 """
 
 import argparse
@@ -31,6 +32,9 @@ FORWARD = [(4, 32, 32, 4096, 128, 1), (1, 32, 32, 16384, 128, 1), (4, 32, 32, 40
 DECODE = [(1, 32, 8, 16384, 128, "bf16"), (1, 64, 8, 131072, 128, "bf16"), (8, 32, 8, 8192, 128, "bf16"), (64, 64, 8, 1024, 128, "bf16"),
           (256, 32, 8, 1024, 128, "bf16"), (32, 32, 32, 2048, 128, "bf16"), (16, 32, 8, 16384, 128, "fp8"), (64, 16, 2, 4096, 256, "bf16"),
           (64, 16, 1, 4096, 576, "bf16"), (64, 128, 1, 4096, 576, "bf16")]
+# 32 heads, 8 of K and V: caches of 64 to 512 MiB
+GRID = [(batch, 32, 8, tokens, 128, cache) for cache, size in (("bf16", 2), ("fp8", 1)) for batch in (1, 4, 16, 64, 256)
+        for tokens in (1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072) if 64 <= batch * tokens * 8 * 2 * 128 * size / 2**20 <= 512]
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
 
 
@@ -174,12 +178,16 @@ def main():
     p = argparse.ArgumentParser(description="Attention beside torch's and beside a copy; see the top of this file.")
     p.add_argument("--lib", default=os.path.join(HERE, "..", "build", "libsol.so"))
     p.add_argument("--json")
+    p.add_argument("--grid", action="store_true", help="decode alone, by batch and context")
     args = p.parse_args()
     sol, out = Sol(args.lib, trust_pointers=True), this_run()
     rate = gemm_rate(sol)
     print(f"sol_gemm: {rate * 1e-6:.0f} TFLOP/s")
     out["gemm_tflops"] = round(rate * 1e-6, 1)
-    for name, shapes, run in (("decode", DECODE, lambda s, x: decode(s, x, rate)), ("forward", FORWARD, forward)):
+    steps = [("decode", GRID if args.grid else DECODE, lambda s, x: decode(s, x, rate))]
+    if not args.grid:
+        steps.append(("forward", FORWARD, forward))
+    for name, shapes, run in steps:
         print(f"{name}:")
         out[name] = []
         for shape in shapes:
@@ -188,7 +196,8 @@ def main():
             if args.json:
                 with open(args.json, "w", encoding="utf-8") as f:
                     json.dump(out, f, indent=1)
-    return any(not r["error"] < 4e-3 for name in ("decode", "forward") for r in out[name])
+    rows = out["decode"] + out.get("forward", [])
+    return any(not r["error"] < 4e-3 for r in rows)
 
 
 if __name__ == "__main__":
