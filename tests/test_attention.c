@@ -412,7 +412,8 @@ TEST(a_workspace_has_room_for_the_parts_there_are) {
   static const int64_t parts[][2] = {{1024, 0}, {1040, 2}, {8192, 8}, {16368, 16}, {16384, 32}, {16400, 32}};
   SolContext *ctx = open_backend(SOL_BACKEND_EMU);
   for (int i = 0; i < 6; i++) {
-    SolDecodeAttention a = {.batch = 3, .heads = 2, .d = 128, .dtype = SOL_BF16, .pages = 3, .page_size = parts[i][0]};
+    SolDecodeAttention a = {
+        .batch = 3, .heads = 2, .d = 128, .dtype = SOL_BF16, .pages = 3, .page_size = parts[i][0]};
     CHECK_INT(sol_decode_attention_workspace(ctx, &a), parts[i][1] * a.batch * a.heads * (128 + 2) * 4);
   }
   sol_context_destroy(ctx);
