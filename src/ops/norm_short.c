@@ -166,7 +166,8 @@ static bool plan_words(NormPlan *a) {
   }; // elements; of an SM: at least twice what it holds
   NormParams *p = a->p;
   bool fp32 = a->in == 4 && a->out == 4 && p->weight_kind == a->kind;
-  if (!fp32 || p->residual || p->ids || p->n <= LEAST || p->n + SECTOR - 1 > 32 * NORM_WORDS_MOST) return false;
+  if (!fp32 || p->residual || p->ids || p->n <= LEAST || p->n + SECTOR - 1 > 32 * NORM_WORDS_MOST)
+    return false;
   int64_t rows = (int64_t)p->m / (WARPS * a->ctx->sms);
   p->how.steps = (int32_t)(rows < 1 ? 1 : rows < 32 ? rows : 32), p->narrow.n = (int32_t)p->n;
   a->l.kernel = norm_kernel(a, NORM_f_words);
