@@ -9,8 +9,8 @@ scored: nothing here shows those kernel by kernel. --more and its like: the prog
 which those are). --predict: what is predicted of a list goes to OUT.json, nothing is compared, and nothing need have been measured; --predicted
 holds what such a file says to the table, so that predictions can be made before the measurement. --records: the launches of each program are recorded in DIR once, and priced from there by
 build/bench/bench_price: a change of the time model alone needs no program to run again. DRAM bytes and counts are then left out.
-A kernel that the emulator stops, such as one that writes past an allocation, is left out, and so is a shape whose launch took longer as the
-program ran than with cold caches: it had other work in that run (quicksort, whose blocks are as many as its pivots make).
+A kernel that the emulator stops, such as one that writes past an allocation, is left out, and so is a shape whose launch took more than 1.5 times as
+long while the program ran as with cold caches: it had other work in that run (quicksort, whose blocks are as many as its pivots make).
 Times are those of a launch as the program runs; DRAM bytes are those with cold caches (`sol audit --cold`, where there is one).
 Errors of times are of the ratio: twice and half are both 100% off. Errors of DRAM bytes are parts of what was measured, 1 MB at
 least. Requests, sectors and wavefronts are of loads and stores, over all launches, where every shape of the kernel was counted."""

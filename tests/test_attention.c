@@ -406,7 +406,7 @@ TEST(a_workspace_that_is_too_small_is_refused) {
   sol_context_destroy(ctx);
 }
 
-// For as many parts as a sequence of all tokens is cut into, and no more: a block is launched for each.
+// For the most parts that a sequence of up to so many tokens is cut into: a block is launched for each.
 TEST(a_workspace_has_room_for_the_parts_there_are) {
   if (!ops_image_count) SKIP("built without nvcc: no kernels");
   static const int64_t parts[][2] = {{1024, 0}, {1040, 2}, {8192, 8}, {16368, 16}, {16384, 32}, {16400, 32}};

@@ -148,8 +148,8 @@ static Lengths lengths_of(const SolDecodeAttention *a, int how) {
                    least};
 }
 
-// The most that a sequence has: what all of max_length tokens have, so that no block is launched for nothing. Those that are cut into the
-// shortest parts have no more than DECODE_PARTS.
+// The most that a sequence of up to max_length tokens has: as many blocks are launched. Those that are cut into the shortest parts have no more
+// than DECODE_PARTS, which may be more than longer ones have.
 static int64_t parts_of(const SolDecodeAttention *a, int how) {
   Lengths x = lengths_of(a, how);
   int64_t seen = a->window && a->window < a->max_length ? a->window : a->max_length,

@@ -20,6 +20,7 @@ typedef struct Rule {
   { 96, NORM_f_warp3, 3, 32, 1 }
 #define WARP5                                                                                                \
   { 160, NORM_f_warp5, 5, 32, 1 }
+#define WARP_ROWS WARP3, WARP(NORM_f_warp), WARP5
 #define BIG(chunks, threads, n)                                                                              \
   { chunks, NORM_f_big, (chunks) / (threads) / (n), threads, n }
 #define BLOCKS(kernel, all, each, n)                                                                         \
@@ -36,20 +37,10 @@ enum { HELD_CHUNKS = 13 << 10, HELD_PAIRS = 6 << 10 }; // 208 and 192 KB
 _Static_assert(NORM_LAYER_THREADS == 256, "layernorm uses one block size for wide rows");
 _Static_assert(HELD_PAIRS == NORM_LAPS * 1024, "the longest rows of two inputs");
 // Aligned rows of whole chunks.
-static const Rule rms_rules[] = {SHORT_ROWS,
-                                 WARP3,
-                                 WARP(NORM_f_warp),
-                                 WARP5,
-                                 {1024, NORM_f_block_late, 2, 0, 1},
-                                 {2048, NORM_f_block4_late, 4, 0, 1},
-                                 BIG(4096, 256, 2),
-                                 WIDE_ROWS(512)};
-static const Rule fp8_rules[] = {SHORT_ROWS,
-                                 WARP(NORM_f_warp),
-                                 {1024, NORM_f_block_late, 2, 0, 1},
-                                 {2048, NORM_f_block4_late, 4, 0, 1},
-                                 BIG(4096, 256, 2),
-                                 WIDE_ROWS(512)};
+#define RMS_LONG_ROWS                                                                                        \
+  {1024, NORM_f_block_late, 2, 0, 1}, {2048, NORM_f_block4_late, 4, 0, 1}, BIG(4096, 256, 2), WIDE_ROWS(512)
+static const Rule rms_rules[] = {SHORT_ROWS, WARP_ROWS, RMS_LONG_ROWS};
+static const Rule fp8_rules[] = {SHORT_ROWS, WARP(NORM_f_warp), RMS_LONG_ROWS};
 static const Rule add_rules[] = {SHORT_ROWS,
                                  {1024, NORM_f_block_late, 1, 0, 1},
                                  BIG(2048, 256, 2),
@@ -60,27 +51,18 @@ static const Rule add_rules[] = {SHORT_ROWS,
                                  BIG(65536, 1024, 16),
                                  BIG(16 * HELD_PAIRS, 1024, 16)};
 static const Rule add_few = {1024, NORM_f_block_early, 2, 0, 1}; // the same sums as with one chunk a thread
-static const Rule embed_rules[] = {SHORT_ROWS,
-                                   WARP3,
-                                   WARP(NORM_f_warp),
-                                   WARP5,
-                                   {512, NORM_f_block_late, 2, 0, 1},
-                                   {2048, NORM_f_block4_late, 4, 0, 1},
-                                   BIG(4096, 512, 1),
-                                   WIDE_ROWS(512)};
+static const Rule embed_rules[] = {
+    SHORT_ROWS,        WARP_ROWS,     {512, NORM_f_block_late, 2, 0, 1}, {2048, NORM_f_block4_late, 4, 0, 1},
+    BIG(4096, 512, 1), WIDE_ROWS(512)};
 static const Rule layer_rules[] = {SHORT_ROWS,
-                                   WARP3,
-                                   WARP(NORM_f_warp),
-                                   WARP5,
+                                   WARP_ROWS,
                                    {512, NORM_f_block_early, 2, 0, 1},
                                    {1024, NORM_f_block4_early, 4, 0, 1},
                                    BIG(2048, 256, 1),
                                    BIG(4096, 256, 2),
                                    WIDE_ROWS(NORM_LAYER_THREADS)}; // of 16-bit types
 static const Rule layer_rules_fp32[] = {SHORT_ROWS,
-                                        WARP3,
-                                        WARP(NORM_f_warp),
-                                        WARP5,
+                                        WARP_ROWS,
                                         {512, NORM_f_block_early, 2, 0, 1},
                                         {2048, NORM_f_block4_late, 4, 0, 1},
                                         BIG(4096, 256, 2),

@@ -195,7 +195,7 @@ static bool direct_plan(const SolContext *ctx, SoftmaxParams *p, int64_t words, 
   return true;
 }
 
-// Dense rows of which 16 bytes hold several: false: they are not such.
+// Dense rows of which 16 bytes hold several. False: they are not such.
 static bool packed_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   int64_t bytes = p->n * in;
   bool dense = p->x_stride == bytes && p->y_stride == bytes;
@@ -214,11 +214,11 @@ static bool short_plan(SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLa
   NarrowTensor t[NARROW_TENSORS] = {
       [NARROW_X] = {p->x, p->x_stride, in, false}, [NARROW_Y] = {p->y, p->y_stride, out, false}};
   if (!narrow_holds(p->n, NARROW_SOFTMAX)) return false;
+  if (in == 4 && direct_plan(ctx, p, p->n, l)) return true;
   l->kernel = p->x_kind == KIND_FP32   ? SOFTMAX_NARROW_FP32
               : p->x_kind == KIND_FP16 ? SOFTMAX_NARROW_FP16
                                        : SOFTMAX_NARROW_BF16;
   narrow_plan(ctx, t, p->m, p->n, &p->narrow, l);
-  if (in == 4) direct_plan(ctx, p, p->n, l);
   return true;
 }
 
