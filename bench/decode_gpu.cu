@@ -257,7 +257,7 @@ static void time_decode(int batch, int heads, int kv_heads, int tokens, int d, i
         p.batch = batch, p.heads = heads, p.kv_heads = kv_heads, p.group = heads / kv_heads,
         p.tiles = (p.group + f.heads - 1) / f.heads;
         p.page_size = PAGE, p.page_shift = 6, p.table_pages = tokens / PAGE, p.many = 1 << 20;
-        p.capacity = tokens, p.whole = p.part = p.part_most = part, p.step = f.step,
+        p.capacity = tokens, p.whole = p.part = p.part_most = p.coarse = part, p.step = f.step,
         p.parts = (tokens + part - 1) / part, p.aligned = p.q_aligned = 1, p.kind = KIND_BF16;
         p.scale = 1 / sqrtf((float)d), p.v_scale = 1, p.slots = p.parts > DECODE_SLOTS ? DECODE_SLOTS : 1;
         size_t shared =

@@ -2,8 +2,8 @@
 // do not fit into L2, in CUDA graphs, and checks them: every way to share out the work, the best of each first.
 //   nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels bench/gemm_few_gpu.cu -o gemm_few
 //   ./gemm_few [check | [warps=N] [blocks=N] [hint=N] [held=1] [ACROSS,PARTS] KIND/BITS:ROWSxCOLUMNSxK...]    such as 2/4:8x4096x4096; kinds as in gemm.def;
-//   warps of a block, blocks of an SM, KiB that a block prefetches before the kernel before has ended, 4-bit weights by
-//   gemm_few_int4.cuh: for the shapes that follow
+//   warps of a block, blocks of an SM, KiB that a block prefetches before the kernel before has ended, 4-bit weights of 4 or 8 bits by
+//   gemm_few_held.cuh: for the shapes that follow
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "gemm/gemm_few_int4.cuh"
+#include "gemm/gemm_few_held.cuh"
 
 #define CHECK(call)                                                                                          \
   do {                                                                                                       \
@@ -110,7 +110,7 @@ static cudaError_t launch(const Variant &v, int parts, const GemmFewParams &f) {
   at[0].id = cudaLaunchAttributeClusterDimension, at[0].val.clusterDim = {(unsigned)parts, 1, 1};
   at[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, at[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t c = {};
-  c.dynamicSmemBytes = f.wide ? GEMM_FEW_INT4_SHARED(warps, f.rows, warps / f.across, f.wide, (int)f.groups) : GEMM_FEW_SHARED(1, warps);
+  c.dynamicSmemBytes = f.wide ? GEMM_FEW_HELD_SHARED(warps, f.rows, warps / f.across, f.wide, (int)f.groups) : GEMM_FEW_SHARED(1, warps);
   c.gridDim = dim3((unsigned)(tiles * parts)), c.blockDim = dim3(warps * 32), c.stream = stream, c.attrs = at, c.numAttrs = 2;
   return cudaLaunchKernelEx(&c, v.kernel, f);
 }
@@ -120,13 +120,13 @@ static GemmFewParams problem(int64_t m, int64_t n, int64_t k, char *a, char *b, 
   GemmAnyParams &p = f.any;
   p.a = a, p.b = b, p.m = m, p.n = n, p.k = k, p.batch = 1, p.a_down = k, p.a_across = 1, p.b_down = 1, p.b_across = k;
   p.end.c = c, p.end.c_stride = n, p.end.alpha = 1, p.end.out_kind = p.end.bias_kind = KIND_BF16;
-  f.scales = scales, f.groups = (k + GEMM_GROUP - 1) / GEMM_GROUP, f.across = way.across, f.rows = m > 8 ? 16 : 8;
+  f.scales = scales, f.groups = bits == 4 ? (k + GEMM_GROUP - 1) / GEMM_GROUP : 0, f.across = way.across, f.rows = m > 8 ? 16 : 8;
   f.ranges = (int)std::min<int64_t>((n + 7) / 8, std::max(1, blocks_per_sm * sms / way.parts));
   int64_t own = (n + f.ranges - 1) / f.ranges, first = std::min<int64_t>(own, way.across * GEMM_FEW_COLUMNS);
   f.eights = (int)((n + 7) / 8 / f.ranges), f.more = (int)((n + 7) / 8 % f.ranges);
   f.hint = (int)(hint * 1024 / first / 256 * 256);
   int most = (f.eights + (f.more > 0)) * (gated ? 16 : 8);
-  if (held && bits == 4) f.wide = gemm_few_int4_wide(warps, f.rows, warps / way.across, (int)f.groups, most);
+  if (held && bits < 16) f.wide = gemm_few_held_wide(warps, f.rows, warps / way.across, (int)f.groups, most);
   return f;
 }
 
@@ -166,8 +166,9 @@ static int check_all(void) {
                check(v, m, 5000 + m, 1024, true, {m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
   held = 1; // warps that share out k have a step each
   for (int m : {1, 7, 16, 19})
-    wrong += check(variants[2], m, 100 + m, 4128, false, {m == 1 ? 8 : 4, m % 4 + 1}) +
-             check(variants[2], m, 5000 + m, 24576, true, {m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
+    for (int i : {1, 2})
+      wrong += check(variants[i], m, 100 + m, 4128, false, {m == 1 ? 8 : 4, m % 4 + 1}) +
+               check(variants[i], m, 5000 + m, 24576, true, {m == 7 ? 1 : 4, m == 19 ? 1 : 8 - m % 4});
   printf("small cases: %d wrong\n", wrong);
   return wrong;
 }

@@ -80,6 +80,13 @@ INLINE void as_left_operand(uint32_t (&a)[4], const float (&low)[4], const float
   a[2] = narrow2(high[0], high[1], kind), a[3] = narrow2(high[2], high[3], kind);
 }
 
+#if __CUDA_ARCH__ >= 890
+// Four fp8 as two pairs of fp16. The halves of a word are named as such, so that ptxas takes the upper one without a shift.
+INLINE void halves_of_fp8(uint32_t four, uint32_t *low, uint32_t *high) {
+  asm("{.reg .b16 l, h;\nmov.b32 {l, h}, %2;\ncvt.rn.f16x2.e4m3x2 %0, l;\ncvt.rn.f16x2.e4m3x2 %1, h;}" : "=r"(*low), "=r"(*high) : "r"(four));
+}
+#endif
+
 INLINE float exp_two(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

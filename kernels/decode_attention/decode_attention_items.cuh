@@ -5,20 +5,20 @@
 
 #include "attention/attention_parts.cuh"
 #include "decode_attention/decode_attention.h"
+#include "mma.cuh"
 
-// Two fp8 elements as fp16. Before sm_89, which has an instruction for it: the bits in fp16's places are the value times 2^-8, and
-// 0x7f is NaN.
-INLINE uint32_t halves_of_fp8(uint32_t two_bytes) {
-#if __CUDA_ARCH__ >= 890
-  __half2_raw h = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t)two_bytes, __NV_E4M3);
-  return (uint32_t)h.y << 16 | h.x;
-#else
+#if __CUDA_ARCH__ < 890
+// Two fp8 elements as fp16: the bits in fp16's places are the value times 2^-8, and 0x7f is NaN.
+INLINE uint32_t halves_of_two_fp8(uint32_t two_bytes) {
   uint32_t apart = (two_bytes & 0xff) << 8 | (two_bytes & 0xff00) << 16, size = apart >> 1 & 0x3f803f80;
   __half2 x = __hmul2(*(const __half2 *)&size, __float2half2_rn(256));
   return *(const uint32_t *)&x | (apart & 0x80008000) | (__vcmpeq2(size, 0x3f803f80) & 0x7fff7fff);
-#endif
 }
-
+// Four of them. From sm_89 on there is an instruction for two (mma.cuh).
+INLINE void halves_of_fp8(uint32_t four, uint32_t *low, uint32_t *high) {
+  *low = halves_of_two_fp8(four & 0xffff), *high = halves_of_two_fp8(four >> 16);
+}
+#endif
 
 // Two neighbours, by one instruction where they are aligned to it: callers' memory may begin at any element.
 INLINE void store_neighbours(void *p, int64_t i, int kind, float a, float b) {

@@ -48,8 +48,9 @@ struct LatentBytes {
       uint4 x = chunk[i];
       uint8_t *to = stage + i / 2 * Tile::ATOM;
       uint32_t place = at ^ (uint32_t)i % 2 * 64; // four pieces of 16 bytes further
-      *(uint4 *)(to + place) = {halves_of_fp8(x.x & 0xffff), halves_of_fp8(x.x >> 16), halves_of_fp8(x.y & 0xffff), halves_of_fp8(x.y >> 16)};
-      *(uint4 *)(to + (place ^ 16)) = {halves_of_fp8(x.z & 0xffff), halves_of_fp8(x.z >> 16), halves_of_fp8(x.w & 0xffff), halves_of_fp8(x.w >> 16)};
+      uint4 low, high;
+      halves_of_fp8(x.x, &low.x, &low.y), halves_of_fp8(x.y, &low.z, &low.w), halves_of_fp8(x.z, &high.x, &high.y), halves_of_fp8(x.w, &high.z, &high.w);
+      *(uint4 *)(to + place) = low, *(uint4 *)(to + (place ^ 16)) = high;
       chunk[i] = load(p, next, i);
     }
     row = next;

@@ -156,7 +156,7 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS, int PLACES> s
           for (int h = 0; h < 2; h++) { // 16 elements
             const uint32_t(&x)[4] = k[FP8 ? 0 : h][i];
             uint32_t a[4] = {x[0], x[1], x[2], x[3]}, low = x[h * 2], high = x[h * 2 + 1];
-            if (FP8) a[0] = halves_of_fp8(low & 0xffff), a[1] = halves_of_fp8(high & 0xffff), a[2] = halves_of_fp8(low >> 16), a[3] = halves_of_fp8(high >> 16);
+            if (FP8) halves_of_fp8(low, &a[0], &a[2]), halves_of_fp8(high, &a[1], &a[3]);
             multiply_16x8(d[h % CHAINS][t][i], a, h ? b.z : b.x, h ? b.w : b.y, KIND);
           }
       }
@@ -187,7 +187,7 @@ template <int KIND, int FP8, int D, int TILES, int WAYS, int KEYS, int PLACES> s
           uint32_t a[4] = {v[0], v[1], v[2], v[3]};
           if (FP8) {
             uint32_t low = __byte_perm(v[h * 2], 0, 0x3120), high = __byte_perm(v[h * 2 + 1], 0, 0x3120);
-            a[0] = halves_of_fp8(low & 0xffff), a[1] = halves_of_fp8(low >> 16), a[2] = halves_of_fp8(high & 0xffff), a[3] = halves_of_fp8(high >> 16);
+            halves_of_fp8(low, &a[0], &a[1]), halves_of_fp8(high, &a[2], &a[3]);
           }
 #pragma unroll
           for (int n = 0; n < (KIND == KIND_BF16 ? 2 : 1) * TILES; n++) { // none waits for the product before it

@@ -113,7 +113,8 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
         load_matrices(b, k + tile_place<ROW>(first + t * 8 + lane % 8, i / STEPS * 4 + lane / 8));
 #pragma unroll
         for (int j = 0; j < STEPS; j++) {
-          uint32_t b0 = FP8 ? halves_of_fp8(b[j] & 0xffff) : b[j * 2 % 4], b1 = FP8 ? halves_of_fp8(b[j] >> 16) : b[(j * 2 + 1) % 4];
+          uint32_t b0 = b[j * 2 % 4], b1 = b[(j * 2 + 1) % 4];
+          if (FP8) halves_of_fp8(b[j], &b0, &b1);
 #pragma unroll
           for (int m = 0; m < TALL; m++) multiply_16x8(d[m][(i + j) % CHAINS][t], a[m][j], b0, b1, KIND);
         }
@@ -148,10 +149,12 @@ template <int KIND, int FP8, int GROUPS, int TALL> struct DecodeSplit {
           uint32_t b[2];
           load_two_turned(b, v + tile_place<ROW>(step * 16 + lane % 16, piece + i / 2));
           uint32_t low = __byte_perm(b[0], 0, 0x3120), high = __byte_perm(b[1], 0, 0x3120); // even columns, then odd ones
+          uint32_t wide[2][2];
+          halves_of_fp8(low, &wide[0][0], &wide[1][0]), halves_of_fp8(high, &wide[0][1], &wide[1][1]);
 #pragma unroll
           for (int m = 0; m < TALL; m++) {
-            multiply_16x8(o[m][i], a[m], halves_of_fp8(low & 0xffff), halves_of_fp8(high & 0xffff), KIND);
-            multiply_16x8(o[m][i + 1], a[m], halves_of_fp8(low >> 16), halves_of_fp8(high >> 16), KIND);
+            multiply_16x8(o[m][i], a[m], wide[0][0], wide[0][1], KIND);
+            multiply_16x8(o[m][i + 1], a[m], wide[1][0], wide[1][1], KIND);
           }
         } else {
           uint32_t b[4];

@@ -170,9 +170,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
           for (int step = 0; step < STEPS; step++) {
             const uint32_t *low = k[i][0][j], *high = k[i][1][j];
             uint32_t a[4];
-            if (FP8)
-              a[0] = halves_of_fp8(low[step % 4] & 0xffff), a[1] = halves_of_fp8(high[step % 4] & 0xffff), a[2] = halves_of_fp8(low[step % 4] >> 16),
-              a[3] = halves_of_fp8(high[step % 4] >> 16);
+            if (FP8) halves_of_fp8(low[step % 4], &a[0], &a[2]), halves_of_fp8(high[step % 4], &a[1], &a[3]);
             else a[0] = low[step * 2 % 4], a[1] = high[step * 2 % 4], a[2] = low[(step * 2 + 1) % 4], a[3] = high[(step * 2 + 1) % 4];
             multiply_16x8(d[step % CHAINS][t][i], a, b[step / 2].u[step % 2 * 2], b[step / 2].u[step % 2 * 2 + 1], KIND);
           }
@@ -254,7 +252,7 @@ template <int KIND, int FP8, int D, int TILES, int KEYS, int WARPS, int PLACES> 
       uint32_t even = v[i * 2][piece][at], odd = v[i * 2 + 1][piece][at];
       if (FP8) {
         uint32_t four = __byte_perm(even, odd, tile % 2 ? 0x7362 : 0x5140);
-        a[i * 2] = halves_of_fp8(four & 0xffff), a[i * 2 + 1] = halves_of_fp8(four >> 16);
+        halves_of_fp8(four, &a[i * 2], &a[i * 2 + 1]);
       } else
         a[i * 2] = __byte_perm(even, odd, 0x5410), a[i * 2 + 1] = __byte_perm(even, odd, 0x7632);
     }

@@ -1,5 +1,5 @@
 // C = f(alpha A B + beta C + bias) + residual. README.md says which kernel is for what.
-#include "gemm/gemm_few_int4.cuh"
+#include "gemm/gemm_few_held.cuh"
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "gemm/gemm_split.cuh"
 #include "gemm/gemm_wgmma.cuh"

@@ -70,7 +70,7 @@ typedef struct GemmAnyWeightsParams {
 #define GEMM_INT4 16 // beside the kinds of common.h
 
 // gemm_few.cuh. rows: of a block, 8 or 16. ranges: of columns, one to a cluster. across: warps of a block side by side; the others share out k.
-// hint: bytes of each column of B, a multiple of 256, that are prefetched into L2 before the kernel before has ended. wide: by gemm_few_int4.cuh,
+// hint: bytes of each column of B, a multiple of 256, that are prefetched into L2 before the kernel before has ended. wide: by gemm_few_held.cuh,
 // whose blocks hold the sums of so many columns of B, a multiple of 16; otherwise 0.
 typedef struct GemmFewParams {
   GemmAnyParams any;
@@ -83,17 +83,17 @@ typedef struct GemmFewParams {
 #define GEMM_FEW_COLUMNS 32 // of B, of a warp at a time
 #define GEMM_FEW_RING(roomy) ((roomy) ? 26112 : 13312)
 #define GEMM_FEW_SHARED(roomy, warps) ((warps) * GEMM_FEW_RING(roomy) + 64 * ((warps) * GEMM_FEW_COLUMNS + 4))
-// The same of gemm_few_int4.cuh; deep: warps that share out k.
-#define GEMM_FEW_INT4_STAGES 5
-#define GEMM_FEW_INT4_RING (GEMM_FEW_INT4_STAGES * 2048)
+// The same of gemm_few_held.cuh; deep: warps that share out k.
+#define GEMM_FEW_HELD_STAGES 5
+#define GEMM_FEW_HELD_RING (GEMM_FEW_HELD_STAGES * 2048)
 #define GEMM_FEW_SCALES(groups) ((((groups) + 3) / 4 | 1) * 4) // floats from column to column, in different banks
-#define GEMM_FEW_INT4_COLUMN(rows, deep, groups) ((rows) * ((deep) + 1) * 4 + GEMM_FEW_SCALES(groups) * 4)
-#define GEMM_FEW_INT4_SHARED(warps, rows, deep, wide, groups) \
-  ((warps) * GEMM_FEW_INT4_RING + (rows) * 16 + (wide) * GEMM_FEW_INT4_COLUMN(rows, deep, groups))
+#define GEMM_FEW_HELD_COLUMN(rows, deep, groups) ((rows) * ((deep) + 1) * 4 + GEMM_FEW_SCALES(groups) * 4)
+#define GEMM_FEW_HELD_SHARED(warps, rows, deep, wide, groups) \
+  ((warps) * GEMM_FEW_HELD_RING + (rows) * 16 + (wide) * GEMM_FEW_HELD_COLUMN(rows, deep, groups))
 // `wide` where a range has `most` columns of B: turns of one size, as few as shared memory allows.
-static inline int gemm_few_int4_wide(int warps, int rows, int deep, int groups, int most) {
-  int room = GEMM_FEW_SHARED(1, 8) - GEMM_FEW_INT4_SHARED(warps, rows, deep, 0, groups);
-  int fit = room / GEMM_FEW_INT4_COLUMN(rows, deep, groups) / 16 * 16, turns;
+static inline int gemm_few_held_wide(int warps, int rows, int deep, int groups, int most) {
+  int room = GEMM_FEW_SHARED(1, 8) - GEMM_FEW_HELD_SHARED(warps, rows, deep, 0, groups);
+  int fit = room / GEMM_FEW_HELD_COLUMN(rows, deep, groups) / 16 * 16, turns;
   if (fit > 256) fit = 256;
   turns = (most + fit - 1) / fit;
   return ((most + turns - 1) / turns + 15) / 16 * 16;

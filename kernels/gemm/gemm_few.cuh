@@ -14,11 +14,13 @@
 
 // Four fp8 of a word as two pairs of KIND's elements: (0, 1), (2, 3).
 template <int KIND> INLINE void few_fp8(uint32_t w, uint32_t (&to)[2]) {
+#if __CUDA_ARCH__ >= 890
+  halves_of_fp8(w, &to[0], &to[1]);
+#endif
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    __half2_raw h = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t)(w >> i * 16), __NV_E4M3);
-    float2 f = __half22float2(*(__half2 *)&h);
-    to[i] = KIND == KIND_FP16 ? *(uint32_t *)&h : narrow2(f.x, f.y, KIND);
+  for (int i = 0; i < 2 && KIND != KIND_FP16; i++) {
+    float2 f = __half22float2(*(__half2 *)&to[i]);
+    to[i] = narrow2(f.x, f.y, KIND);
   }
 }
 

@@ -50,14 +50,22 @@ static int64_t block_clocks(const Sharing *s, int bits, int64_t columns, int64_t
           END);
 }
 
-// How many warps of a block of gemm_few_int4.cuh are side by side; 0: gemm_few.cuh is faster. That is so unless a block's columns of 4-bit weights are
-// more than one of its warps has, and steps of k so few that A's elements are seldom loaded anew. Measured on an H200 on the shapes that the limits
-// come from 0.85 to 1.06 of the other's time, and elsewhere up to 1.36; on others 0.80 to 0.98 with up to 16 rows of A, 0.85 to 1.04 with more.
-static int int4_across(const SolContext *ctx, const SolGemm *a, int64_t own, const Sharing *s) {
-  enum { COLUMNS = 36, STEPS = 7 };
-  int64_t steps = ops_ceil_div(a->k, 256);
+// Scales of a column.
+static int64_t groups_of(const SolGemm *a) {
+  return bits_of(a) == 4 ? gemm_groups(a) : 0;
+}
+
+// How many warps of a block of gemm_few_held.cuh are side by side; 0: gemm_few.cuh is faster. That is so unless a block's columns of B are
+// more than one of its warps has, and of 4-bit weights steps of k so few that A's elements are seldom loaded anew, of 8-bit ones so many
+// that a block's begin takes little. Measured on an H200 on the shapes that the limits come from: 4 bits 0.85 to 1.06 of the other's time, and elsewhere up to
+// 1.36; on others 0.80 to 0.98 with up to 16 rows of A, 0.85 to 1.04 with more; 8 bits 0.89 to 1.00, and elsewhere up to 1.17.
+static int held_across(const SolContext *ctx, const SolGemm *a, int64_t own, const Sharing *s) {
+  enum { COLUMNS = 36, MOST_4 = 7, LEAST_8 = 5 };
+  int bits = bits_of(a);
+  int64_t steps = ops_ceil_div(a->k * bits, 1024);
   int across = 1;
-  if (bits_of(a) != 4 || !is_roomy(ctx) || s->parts > 1 || own < COLUMNS || steps > STEPS * s->warps)
+  if (bits == 16 || a->dtype == SOL_FP8 || !is_roomy(ctx) || s->parts > 1 || own < COLUMNS ||
+      (bits == 4 ? steps > MOST_4 * s->warps : steps < LEAST_8 * s->warps))
     return 0;
   while (steps * across < s->warps) across *= 2;
   return across;
@@ -82,16 +90,16 @@ static Sharing share_out(const SolContext *ctx, const SolGemm *a) {
     if (block_clocks(&t, bits, own, steps) <= block_clocks(&s, bits, own, steps)) s.across = t.across;
   }
   while (s.across < s.warps && steps * s.across < 2 * s.parts * s.warps) s.across *= 2;
-  int int4 = int4_across(ctx, a, own, &s);
-  if (int4) s.across = int4;
+  int held = held_across(ctx, a, own, &s);
+  if (held) s.across = held;
   int64_t units = ops_ceil_div(a->n, 8), others = ops_ceil_div(a->m, s.rows) * a->batch;
   // Many rows: so many blocks that the last turn matters little.
   s.ranges = others * 4 > room ? ops_ceil_div(4 * room, others) : room / others;
   s.ranges = s.ranges > units ? units : s.ranges;
   s.eights = units / s.ranges, s.more = units % s.ranges;
-  if (int4) {
+  if (held) {
     int64_t most = (s.eights + (s.more > 0)) * (a->activation == SOL_ACTIVATION_SILU_MUL ? 16 : 8);
-    s.wide = gemm_few_int4_wide(s.warps, s.rows, s.warps / s.across, (int)gemm_groups(a), (int)most);
+    s.wide = gemm_few_held_wide(s.warps, s.rows, s.warps / s.across, (int)groups_of(a), (int)most);
   }
   return s;
 }
@@ -108,7 +116,7 @@ SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream) {
   Sharing s = share_out(ctx, a);
   GemmFewParams p = {.any = gemm_any_params(a),
                      .scales = a->b_scales,
-                     .groups = gemm_groups(a),
+                     .groups = groups_of(a),
                      .rows = s.rows,
                      .ranges = (int)s.ranges,
                      .across = s.across,
@@ -121,7 +129,7 @@ SolStatus gemm_launch_few(SolContext *ctx, const SolGemm *a, SolStream stream) {
                  .grid = {(uint32_t)blocks, 1, 1},
                  .block = (uint32_t)s.warps * 32,
                  .cluster = (uint32_t)s.parts,
-                 .shared = (uint32_t)(s.wide ? GEMM_FEW_INT4_SHARED(s.warps, s.rows, s.warps / s.across,
+                 .shared = (uint32_t)(s.wide ? GEMM_FEW_HELD_SHARED(s.warps, s.rows, s.warps / s.across,
                                                                     s.wide, (int)p.groups)
                                              : GEMM_FEW_SHARED(is_roomy(ctx), s.warps)),
                  .early = true,

@@ -1,25 +1,26 @@
-// GEMM of few rows of A by 4-bit weights, which CUDA cores widen. A's elements are more bytes than the weights beside them, so that they are no
-// part of the stream: a warp holds those of its step of k in registers, ready for mma.sync, while it goes through the block's columns, 16 at a
+// GEMM of few rows of A by weights of 4 or 8 bits, which CUDA cores widen. A's elements are more bytes than the weights beside them, so that they
+// are no part of the stream: a warp holds those of its step of k in registers, ready for mma.sync, while it goes through the block's columns, 16 at a
 // time, by a ring of its own. Its sums wait in shared memory, in a place of their own for each warp that shares out k, and so do all scales of
 // the columns. Every row's sums are made in the same order, however many rows there are.
-#ifndef SOL_KERNELS_GEMM_FEW_INT4_CUH
-#define SOL_KERNELS_GEMM_FEW_INT4_CUH
+#ifndef SOL_KERNELS_GEMM_FEW_HELD_CUH
+#define SOL_KERNELS_GEMM_FEW_HELD_CUH
 
 #include "gemm/gemm_few.cuh"
 
 #if __CUDA_ARCH__ >= 800
 
-// EIGHTS: of A's rows. A step is 128 bytes, 256 of k, of 16 columns of B.
-template <int KIND, int EIGHTS> struct GemmFewInt4 : GemmFew<KIND, 16, EIGHTS> {
+// EIGHTS: of A's rows. A step is 128 bytes of 16 columns of B.
+template <int KIND, int BITS, int EIGHTS> struct GemmFewHeld : GemmFew<KIND, 16, EIGHTS> {
   typedef GemmFew<KIND, 16, EIGHTS> Few;
   typedef typename Few::Tile Tile;
   enum {
-    STAGES = GEMM_FEW_INT4_STAGES,
-    RING = GEMM_FEW_INT4_RING,
+    STAGES = GEMM_FEW_HELD_STAGES,
+    RING = GEMM_FEW_HELD_RING,
     WIDE = 128,
     PIECES = 8,
-    EACH = 32,            // elements of 16 bytes of a column
+    EACH = 128 / BITS,    // elements of 16 bytes of a column
     REGISTERS = EACH / 2, // for as many of a row of A
+    PAIRS = 16 / BITS,    // of a word
     STAGE = RING / STAGES
   };
 
@@ -37,9 +38,9 @@ template <int KIND, int EIGHTS> struct GemmFewInt4 : GemmFew<KIND, 16, EIGHTS> {
       const GemmAnyParams &p = f.any;
       bool gated = p.end.activation == GEMM_SILU_MUL;
       int64_t second_column = gated ? p.n : 8;
-      stride = (uint32_t)(p.b_across / 2), second = second_column * stride, shift = gated ? 3 : 4;
-      b = (const char *)p.b + t.z * p.b_batch / 2 + (int64_t)(lane / 8) * stride + lane % 8 * 16;
-      bytes = (int)(p.k / 2), to = Few::kept(place_in(lane / 8, lane % 8) * 16);
+      stride = (uint32_t)(p.b_across * BITS / 8), second = second_column * stride, shift = gated ? 3 : 4;
+      b = (const char *)p.b + t.z * p.b_batch * BITS / 8 + (int64_t)(lane / 8) * stride + lane % 8 * 16;
+      bytes = (int)(p.k * BITS / 8), to = Few::kept(place_in(lane / 8, lane % 8) * 16);
     }
     __device__ __forceinline__ int tiles(int columns) const {
       return (columns + (1 << shift) - 1) >> shift;
@@ -114,11 +115,17 @@ template <int KIND, int EIGHTS> struct GemmFewInt4 : GemmFew<KIND, 16, EIGHTS> {
         int e = i / (REGISTERS / 2), h = i / (REGISTERS / 4) % 2, j = i % (REGISTERS / 4);
         const uint4 &from = v[e][h][j];
         uint32_t *to = x[e][h] + j * 4;
-        to[0] = __byte_perm(from.x, from.z, 0x5410), to[1] = __byte_perm(from.x, from.z, 0x7632);
+        if (BITS == 8) to[0] = from.x, to[1] = from.y, to[2] = from.z, to[3] = from.w;
+        else to[0] = __byte_perm(from.x, from.z, 0x5410), to[1] = __byte_perm(from.x, from.z, 0x7632),
         to[2] = __byte_perm(from.y, from.w, 0x5410), to[3] = __byte_perm(from.y, from.w, 0x7632);
       }
     }
   };
+
+  static __device__ __forceinline__ void widen(uint32_t w, uint32_t (&to)[PAIRS]) {
+    if constexpr (BITS == 8) few_fp8<KIND>(w, to);
+    else few_int4<KIND>(w, to);
+  }
 
   static __device__ __forceinline__ void multiply(float (&d)[EIGHTS * 4], const uint32_t (&x)[EIGHTS][2][REGISTERS], uint32_t s,
                                                   const uint32_t (&w_at)[2], const float *scales, int pitch) {
@@ -129,29 +136,30 @@ template <int KIND, int EIGHTS> struct GemmFewInt4 : GemmFew<KIND, 16, EIGHTS> {
     for (int i = 0; i < 4; i++) {
       int h = i / 2, c = i % 2;
       w[h][c] = Few::shared_16(s + w_at[h] + c * (8 * PIECES * 16));
-      if (h) of_group[c] = *(const float2 *)(scales + c * 8 * pitch);
+      if (h && BITS == 4) of_group[c] = *(const float2 *)(scales + c * 8 * pitch);
     }
     // The halves by turns, so that no product waits for the one before it.
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-      uint32_t of[2][2][4];
+      uint32_t of[PAIRS / 2][2][4];
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        uint32_t l[4], u[4];
-        few_int4<KIND>((&w[h][0].x)[j], l), few_int4<KIND>((&w[h][1].x)[j], u);
+        uint32_t l[PAIRS], u[PAIRS];
+        widen((&w[h][0].x)[j], l), widen((&w[h][1].x)[j], u);
 #pragma unroll
-        for (int i = 0; i < 4; i++) of[i / 2][h][i % 2 * 2] = l[i], of[i / 2][h][i % 2 * 2 + 1] = u[i];
+        for (int i = 0; i < PAIRS; i++) of[i / 2][h][i % 2 * 2] = l[i], of[i / 2][h][i % 2 * 2 + 1] = u[i];
       }
 #pragma unroll
-      for (int i = 0; i < 4 * EIGHTS; i++) {
-        int e = i % EIGHTS, h = i / EIGHTS % 2, pair = i / EIGHTS / 2, at = j * 4 + pair * 2;
+      for (int i = 0; i < PAIRS * EIGHTS; i++) {
+        int e = i % EIGHTS, h = i / EIGHTS % 2, pair = i / EIGHTS / 2, at = j * PAIRS + pair * 2;
         mma_16x8(sum[h] + e * 4, of[pair][h], x[e][h][at], x[e][h][at + 1], KIND);
       }
     }
 #pragma unroll
     for (int q = 0; q < EIGHTS * 4; q++) {
       int c = q / 2 % 2;
-      d[q] += of_group[c].x * sum[0][q], d[q] += of_group[c].y * sum[1][q];
+      if (BITS == 8) d[q] += sum[0][q] + sum[1][q];
+      else d[q] += of_group[c].x * sum[0][q], d[q] += of_group[c].y * sum[1][q];
     }
   }
 
@@ -191,7 +199,7 @@ template <int KIND, int EIGHTS> struct GemmFewInt4 : GemmFew<KIND, 16, EIGHTS> {
     Tile t = Few::tile_of(f);
     Source from(f, t, lane);
     t.wide = f.wide, t.across = f.wide >> 4 << from.shift, t.each = 0, t.pitch = f.wide + 4;
-    Ahead ahead = {{t.column, warp & f.across - 1, f.across, t.rank * deep + slot, (int)((f.any.k + 255) / 256), deep * t.parts}};
+    Ahead ahead = {{t.column, warp & f.across - 1, f.across, t.rank * deep + slot, (int)((f.any.k * BITS + 1023) / 1024), deep * t.parts}};
     const Steps at = ahead.at;
     let_successor_start();
     wait_for_predecessor();
@@ -200,7 +208,8 @@ template <int KIND, int EIGHTS> struct GemmFewInt4 : GemmFew<KIND, 16, EIGHTS> {
     float4 *sums = (float4 *)(memory + warps * RING), *own = sums + slot * (t.wide / 16 * EIGHTS * 32) + lane;
     float *rows = (float *)(sums + deep * t.wide / 16 * EIGHTS * 32), *scales = rows + 8 * EIGHTS * t.pitch;
     int pitch = GEMM_FEW_SCALES((int)f.groups);
-    copy_scales(scales, f, t, t.column, from.tiles(min(t.across, t.end - t.column)), pitch), copy_commit();
+    if (BITS == 4) copy_scales(scales, f, t, t.column, from.tiles(min(t.across, t.end - t.column)), pitch);
+    copy_commit();
     ahead.step = at.from, ahead.start(from, t);
     for (int i = 0; i < STAGES - 1; i++) ahead.next(ring, from, t, lane);
     uint32_t x[EIGHTS][2][REGISTERS], w_at[2];
@@ -211,7 +220,7 @@ template <int KIND, int EIGHTS> struct GemmFewInt4 : GemmFew<KIND, 16, EIGHTS> {
     for (int column = t.column; column < t.end; column += t.across) {
       int tiles = from.tiles(min(t.across, t.end - column));
       if (column == t.column) copy_wait<STAGES - 1>();
-      else copy_scales(scales, f, t, column, tiles, pitch), copy_commit(), copy_wait<0>();
+      else if (BITS == 4) copy_scales(scales, f, t, column, tiles, pitch), copy_commit(), copy_wait<0>();
       __syncthreads();
 #pragma unroll 1
       for (int step = at.from; step < at.to; step += at.by) {
@@ -242,8 +251,8 @@ template <int KIND, int EIGHTS> struct GemmFewInt4 : GemmFew<KIND, 16, EIGHTS> {
 };
 
 template <int KIND, int BITS, int EIGHTS> INLINE void gemm_few_rows(const GemmFewParams &f) {
-  if constexpr (BITS == 4)
-    if (f.wide) return GemmFewInt4<KIND, EIGHTS>::run(f);
+  if constexpr (BITS < 16 && KIND != KIND_FP8)
+    if (f.wide) return GemmFewHeld<KIND, BITS, EIGHTS>::run(f);
   GemmFew<KIND, BITS, EIGHTS>::run(f);
 }
 
