@@ -2,7 +2,7 @@
 // do not fit into L2, in CUDA graphs, and checks them: every way to share out the work, the best of each first.
 //   nvcc -std=c++17 -O3 -gencode arch=compute_90a,code=sm_90a -Ikernels bench/gemm_few_gpu.cu -o gemm_few
 //   ./gemm_few [check | [warps=N] [blocks=N] [hint=N] [held=1] [ACROSS,PARTS] KIND/BITS:ROWSxCOLUMNSxK...]    such as 2/4:8x4096x4096; kinds as in gemm.def;
-//   warps of a block, blocks of an SM, KiB that a block prefetches before the kernel before has ended, 4-bit weights of 4 or 8 bits by
+//   warps of a block, blocks of an SM, KiB that a block prefetches before the kernel before has ended, weights of 4 or 8 bits by
 //   gemm_few_held.cuh: for the shapes that follow
 #include <cuda_runtime.h>
 #include <math.h>
