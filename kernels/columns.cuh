@@ -98,10 +98,30 @@ INLINE void take_columns(const ColumnsParams &p, int64_t column, int per, int ki
   to_floats(w, per, kind, v);
 }
 
+// The chunks of a thread's rows, of x that lies as y does: one access each, at the ends of rows, too.
+INLINE void load_alike(Extent e, const char *row, int64_t apart, int64_t rows, Chunk c, int64_t length, int per, int size, Raw *raw) {
+  const char *at = row + c.first * size;
+#pragma unroll
+  for (int k = 0; k < COLUMNS_ROWS(true); k++) raw[k].beyond = 0;
+  if (c.full) {
+#pragma unroll
+    for (int k = 0; k < COLUMNS_ROWS(true); k++)
+      if (k * COLUMNS_APART < rows) load_aligned(at + k * apart, per * size / 4, 0, raw[k].w);
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < COLUMNS_ROWS(true); k++) {
+    if (k * COLUMNS_APART >= rows) continue;
+    if (at + k * apart >= e.begin && at + k * apart + per * size <= e.end) load_aligned(at + k * apart, per * size / 4, 0, raw[k].w);
+    else load_some(row + k * apart, c.first, length, per, size, &raw[k]);
+  }
+}
+
 // Any types, rows and alignment. Rows COLUMNS_APART apart start alike, whatever the stride: where rows are not one, a thread takes the same
-// columns of two of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.) A kind of -1 is known at run time.
-INLINE void columns_any(int op, int in, int out, int x_kind, int y_kind, const ColumnsParams &p) {
-  const int per = CHUNK_OF(in, out), each = 2;
+// columns of some of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.) alike: chunks of x start
+// where y's do. A kind of -1 is known at run time.
+INLINE void columns_any(int op, int in, int out, bool alike, int x_kind, int y_kind, const ColumnsParams &p) {
+  const int per = CHUNK_OF(in, out), each = COLUMNS_ROWS(alike);
   Chunk c;
   begin_kernel();
   if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
@@ -111,13 +131,18 @@ INLINE void columns_any(int op, int in, int out, int x_kind, int y_kind, const C
   char *y = (char *)p.y + row * p.y_stride * out;
   int64_t column = p.flat && c.first > 0 ? chunk_column(p.spread, p.flat, c) : c.first;
   float f[8], v[8];
-  Raw a[each];
+  Raw a[COLUMNS_ROWS(true)];
+  Extent e = extent_of(p.x, p.x_stride, p.spread, in);
+  const int64_t x_apart = COLUMNS_APART * p.x_stride * in, y_apart = COLUMNS_APART * p.y_stride * out;
+  if (p.spread.ends) {
 #pragma unroll
-  for (int k = 0; k < each; k++) {
-    if (k * COLUMNS_APART >= left) continue;
-    chunk_ends(p.spread, y + k * COLUMNS_APART * p.y_stride * out, c, per);
-    load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x + k * COLUMNS_APART * p.x_stride * in, c, p.spread.length, per, in, &a[k]);
+    for (int k = 0; k < each; k++)
+      if (k * COLUMNS_APART < left) chunk_ends(p.spread, y + k * y_apart, c, per);
   }
+  if (alike) load_alike(e, x, x_apart, left, c, p.spread.length, per, in, a);
+#pragma unroll
+  for (int k = 0; k < each; k++)
+    if (!alike && k * COLUMNS_APART < left) load_chunk(e, x + k * x_apart, c, p.spread.length, per, in, &a[k]);
 #pragma unroll
   for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
   if (p.vector && (in == 4 || p.vector_kind == KIND_FP32)) take_columns(p, column, per, KIND_FP32, v);
@@ -126,19 +151,19 @@ INLINE void columns_any(int op, int in, int out, int x_kind, int y_kind, const C
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (k * COLUMNS_APART >= left) break;
-    cut_chunk(&a[k], per, in);
+    if (!alike) cut_chunk(&a[k], per, in);
     to_floats(a[k].w, per, kind_of(in, x_kind < 0 ? p.x_kind : x_kind), f);
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
-    store_within(y + k * COLUMNS_APART * p.y_stride * out, c, p.spread.length, per, out, y_kind < 0 ? p.y_kind : y_kind, f);
+    store_within(y + k * y_apart, c, p.spread.length, per, out, y_kind < 0 ? p.y_kind : y_kind, f);
   }
 }
 
-INLINE void columns_any_by_kind(int op, int in, int out, const ColumnsParams &p) {
-  bool alike = in == 2 && out == 2 && p.x_kind == p.y_kind;
-  if (alike && p.x_kind == KIND_BF16) columns_any(op, in, out, KIND_BF16, KIND_BF16, p);
-  else if (alike) columns_any(op, in, out, KIND_FP16, KIND_FP16, p);
-  else columns_any(op, in, out, -1, -1, p);
+INLINE void columns_any_by_kind(int op, int in, int out, bool alike, const ColumnsParams &p) {
+  bool one = in == 2 && out == 2 && p.x_kind == p.y_kind;
+  if (one && p.x_kind == KIND_BF16) columns_any(op, in, out, alike, KIND_BF16, KIND_BF16, p);
+  else if (one) columns_any(op, in, out, alike, KIND_FP16, KIND_FP16, p);
+  else columns_any(op, in, out, alike, -1, -1, p);
 }
 
 // The vector under a chunk: chunk `column` of it, or from element `column` on where rows are odd.

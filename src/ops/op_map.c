@@ -9,7 +9,7 @@
 enum {
 #define MAP_LEAN(in, out, inputs, blocks) KERNEL_##in##_##out##_##inputs,
 #define MAP_ANY(in, out, inputs, blocks)  KERNEL_ANY_##in##_##out##_##inputs,
-#define MAP_EXACT(in, out)                KERNEL_EXACT_##in##_##out,
+#define MAP_EXACT(in, out)                KERNEL_EXACT_LEAN_##in##_##out, KERNEL_EXACT_ANY_##in##_##out,
 #include "kernels/map/map.def"
   KERNEL_WIDE,
   KERNEL_SINGLE,
@@ -19,7 +19,7 @@ _Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/
 const char *const map_kernels[MAP_KERNELS] = {
 #define MAP_LEAN(in, out, inputs, blocks) "sol_map_lean_" #in "_" #out "_" #inputs,
 #define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
-#define MAP_EXACT(in, out)                "sol_map_exact_" #in "_" #out,
+#define MAP_EXACT(in, out)                "sol_map_exact_lean_" #in "_" #out, "sol_map_exact_any_" #in "_" #out,
 #include "kernels/map/map.def"
     "sol_map_wide", "sol_map_single"};
 
@@ -152,11 +152,13 @@ static int step_of(SolDtype d) { // in map.def's order of sizes
   return ops_size(d) == 4 ? 2 : ops_size(d) - 1;
 }
 
-// Whether fp32 holds what the kernels compute: an int32 that is only converted is rounded to it in any case.
+// Whether fp32 holds what the kernels compute: an int32 that is only converted is rounded to it in any case, and one that is scaled
+// becomes a type with a third of its digits or fewer.
 static bool in_floats(const Map *m) {
-  bool scaled = m->a_scale || m->y_scale;
-  return (map_is_narrow(m->dtype) || (m->dtype == SOL_INT32 && !scaled)) &&
-         (map_is_narrow(out_of(m)) || (out_of(m) == SOL_INT32 && !scaled));
+  SolDtype out = out_of(m);
+  bool scaled = m->a_scale || m->y_scale, coarse = out == SOL_FP16 || out == SOL_BF16 || out == SOL_FP8;
+  return (map_is_narrow(m->dtype) || (m->dtype == SOL_INT32 && (!scaled || coarse))) &&
+         (map_is_narrow(out) || (out == SOL_INT32 && !scaled));
 }
 
 // Whether every row of the tensor starts at a chunk. Dense: they are one row.
@@ -197,17 +199,20 @@ static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
            l->block * (uint32_t)(lean ? MAP_EACH(in, out) : MAP_ANY_EACH(in, out)));
 }
 
-// int32 that is scaled, the other type of 2 or 4 bytes.
+// int32 that is scaled and becomes fp32, or comes from a type of 2 or 4 bytes.
 static bool is_exact(const Map *m) {
-  int in = ops_size(m->dtype), out = ops_size(out_of(m));
-  return (in == 2 || in == 4) && (out == 2 || out == 4);
+  return ops_size(out_of(m)) == 4 && (ops_size(m->dtype) == 2 || ops_size(m->dtype) == 4);
 }
 
 static void plan_exact(const Map *m, MapParams *p, OpsLaunch *l) {
-  int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
-  p->spread =
-      elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat, MAP_THREADS * MAP_EXACT_EACH);
-  l->kernel = in == 2 ? KERNEL_EXACT_2_4 : out == 2 ? KERNEL_EXACT_4_2 : KERNEL_EXACT_4_4;
+  int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype);
+  bool lean = is_lean(m, p, per);
+  p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, 4, p->flat, lean ? 0 : MAP_THREADS * MAP_EXACT_EACH);
+  if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
+  if (in == 2)
+    l->kernel = lean ? KERNEL_EXACT_LEAN_2_4 : KERNEL_EXACT_ANY_2_4;
+  else
+    l->kernel = lean ? KERNEL_EXACT_LEAN_4_4 : KERNEL_EXACT_ANY_4_4;
   ops_grid(l->grid, p->spread.chunks, l->block * MAP_EXACT_EACH);
 }
 
