@@ -202,6 +202,44 @@ INLINE void columns_single(int op, const ColumnsParams &p) {
   columns_one(op, p, at, row * p.y_stride + column, column);
 }
 
+// Short rows that are apart: several elements of a thread. A kind of -1 is known at run time.
+INLINE void columns_short(int op, int in, int out, int x_kind, int y_kind, const ColumnsParams &p) {
+  Singles a = singles_place(p.spread);
+  uint32_t x[SINGLE_EACH], v[SINGLE_EACH];
+  const bool narrow = in == 2 && p.vector_kind != KIND_FP32;
+  const int from = kind_of(in, x_kind < 0 ? p.x_kind : x_kind), to = kind_of(out, y_kind < 0 ? p.y_kind : y_kind);
+  begin_kernel();
+  singles_ends(a, p.spread, p.y, p.y_stride * out, out);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++)
+    x[k] = singles_load(singles_at(a, k, p.x, p.x_stride * in, in), in);
+  if (!p.vector) {
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++) v[k] = op == SCALE_COLUMNS ? __float_as_uint(1) : 0;
+  } else if (narrow) {
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++) v[k] = __ldg((const uint16_t *)p.vector + a.column[k]);
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++) v[k] = __float_as_uint(single_float(v[k], from));
+  } else {
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++) v[k] = __ldg((const uint32_t *)p.vector + a.column[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    float f = columns_apply(op, single_float(x[k], from), __uint_as_float(v[k]), p.scale);
+    uint32_t u = out == 4 ? __float_as_uint(f) : narrow_one(f, to);
+    if (a.there[k]) singles_store(singles_at(a, k, p.y, p.y_stride * out, out), out, u);
+  }
+}
+
+INLINE void columns_short_by_kind(int op, int in, int out, const ColumnsParams &p) {
+  bool one = in == 2 && out == 2 && p.x_kind == p.y_kind;
+  if (one && p.x_kind == KIND_BF16) columns_short(op, in, out, KIND_BF16, KIND_BF16, p);
+  else if (one) columns_short(op, in, out, KIND_FP16, KIND_FP16, p);
+  else columns_short(op, in, out, -1, -1, p);
+}
+
 // Element e of a dense tensor with odd rows.
 INLINE void lean_one(int op, const ColumnsLean &p, uint32_t e) { columns_one(op, p, e, e, e - divide32(e, p.divider) * p.divider.by); }
 

@@ -13,6 +13,10 @@
   KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_scale_columns_##in##_##out##_##alike(const __grid_constant__ ColumnsParams p) { \
     columns_any_by_kind(SCALE_COLUMNS, in, out, alike, p);                                                                         \
   }
+#define COLUMNS_SHORT(in, out)                                                                               \
+  KERNEL __launch_bounds__(SINGLE_THREADS, 6) sol_scale_columns_short_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+    columns_short_by_kind(SCALE_COLUMNS, in, out, p);                                                                   \
+  }
 #define COLUMNS_SINGLE()                                                                                     \
   KERNEL __launch_bounds__(256, 8) sol_scale_columns_single(const __grid_constant__ ColumnsParams p) { columns_single(SCALE_COLUMNS, p); }
 #include "columns.def"
