@@ -127,12 +127,9 @@ INLINE void map_over(float *f, int per, float scale) {
   for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], inverse);
 }
 
-// Everything between loading and storing a chunk.
-INLINE void map_chunk(const MapParams &p, MapScales s, bool two, int per, int in, int out, const uint32_t *a, const uint32_t *b,
-                      uint32_t *y) {
-  float f[16], g[16];
+// y = f(a * a_scale, b) / y_scale of elements as floats, in place of those of a.
+INLINE void map_floats(const MapParams &p, MapScales s, int per, int in, int out, float *f, const float *g) {
   bool ratio = map_by_ratio(p, in, out);
-  map_widen(a, per, in, p.a_kind, f);
   if (p.a_scale || ratio) {
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], s.a);
@@ -141,9 +138,17 @@ INLINE void map_chunk(const MapParams &p, MapScales s, bool two, int per, int in
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], s.y);
   }
-  if (two) map_widen(b, per, in, p.a_kind, g);
   if (in > 1) map_all(p.f, per, f, g); // bytes are cast alone
   if (p.y_scale && !ratio) map_over(f, per, s.y);
+}
+
+// Everything between loading and storing a chunk.
+INLINE void map_chunk(const MapParams &p, MapScales s, bool two, int per, int in, int out, const uint32_t *a, const uint32_t *b,
+                      uint32_t *y) {
+  float f[16], g[16];
+  map_widen(a, per, in, p.a_kind, f);
+  if (two) map_widen(b, per, in, p.a_kind, g);
+  map_floats(p, s, per, in, out, f, g);
   map_narrow(f, per, out, p.y_kind, y);
 }
 
@@ -264,50 +269,37 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
   }
 }
 
-// Element i as a float, and back. Sizes and kinds are known at run time.
-INLINE float map_load_one(const void *x, int64_t i, int size, int kind) {
-  uint32_t w[2] = {0, 0};
-  float f[2];
-  if (size == 2) {
-    w[0] = ((const uint16_t *)x)[i];
-    map_widen(w, 2, 2, kind, f);
-  } else if (size == 4) {
-    w[0] = ((const uint32_t *)x)[i];
-    map_widen(w, 2, 4, kind, f);
-  } else {
-    w[0] = ((const uint8_t *)x)[i];
-    map_widen(w, 2, 1, kind, f);
-  }
-  return f[0];
-}
-
-INLINE void map_store_one(void *y, int64_t i, int size, int kind, float value) {
-  float f[2] = {value, 0};
-  uint32_t w[2];
-  if (size == 2) {
-    map_narrow(f, 2, 2, kind, w);
-    ((uint16_t *)y)[i] = (uint16_t)w[0];
-  } else if (size == 4) {
-    map_narrow(f, 2, 4, kind, w);
-    ((uint32_t *)y)[i] = w[0];
-  } else {
-    map_narrow(f, 2, 1, kind, w);
-    ((uint8_t *)y)[i] = (uint8_t)w[0];
-  }
-}
-
-KERNEL __launch_bounds__(MAP_THREADS, 8) sol_map_single(const __grid_constant__ MapParams p) {
-  int64_t row, column;
+// Short rows that are apart: several elements of a thread.
+INLINE void map_short(int in, int out, int inputs, const MapParams &p) {
+  Singles at = singles_place(p.spread);
+  uint32_t a[SINGLE_EACH], b[SINGLE_EACH], w[2];
+  float f[SINGLE_EACH], g[SINGLE_EACH], two[2];
   begin_kernel();
-  if (!single_place(p.spread, &row, &column)) return;
-  unit_ends((const char *)p.y + row * p.y_stride * p.y_size, p.spread.ends, (uint64_t)column, (uint64_t)p.spread.length);
   MapScales s = map_scales(p);
-  float f = map_load_one(p.a, row * p.a_stride + column, p.a_size, p.a_kind), g = 0;
-  if (p.b) g = map_load_one(p.b, row * p.b_stride + column, p.a_size, p.a_kind);
-  if (p.a_scale) f = __fmul_rn(f, s.a);
-  map_all(p.f, 1, &f, &g);
-  if (p.y_scale) map_over(&f, 1, s.y);
-  map_store_one(p.y, row * p.y_stride + column, p.y_size, p.y_kind, f);
+  singles_ends(at, p.spread, p.y, p.y_stride * out, out);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    a[k] = singles_load(singles_at(at, k, p.a, p.a_stride * in, in), in);
+    if (inputs > 1) b[k] = singles_load(singles_at(at, k, p.b, p.b_stride * in, in), in);
+  }
+  if (map_by_ratio(p, in, out)) s = map_ratio(s);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    w[0] = a[k], w[1] = 0;
+    map_widen(w, 2, in, p.a_kind, two);
+    f[k] = two[0];
+    if (inputs == 1) continue;
+    w[0] = b[k];
+    map_widen(w, 2, in, p.a_kind, two);
+    g[k] = two[0];
+  }
+  map_floats(p, s, SINGLE_EACH, in, out, f, g);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    two[0] = f[k], two[1] = 0;
+    map_narrow(two, 2, out, p.y_kind, w);
+    if (at.there[k]) singles_store(singles_at(at, k, p.y, p.y_stride * out, out), out, w[0]);
+  }
 }
 
 #define MAP_LEAN(in, out, inputs, blocks)                                                                    \
@@ -317,6 +309,10 @@ KERNEL __launch_bounds__(MAP_THREADS, 8) sol_map_single(const __grid_constant__ 
 #define MAP_ANY(in, out, inputs, blocks)                                                                     \
   KERNEL __launch_bounds__(MAP_THREADS, blocks) sol_map_any_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
     map_any(in, out, inputs, false, p);                                                                      \
+  }
+#define MAP_SHORT(in, out, inputs)                                                                           \
+  KERNEL __launch_bounds__(SINGLE_THREADS, 6) sol_map_short_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
+    map_short(in, out, inputs, p);                                                                           \
   }
 #define MAP_EXACT(in, out)                                                                                   \
   KERNEL __launch_bounds__(MAP_THREADS, 6) sol_map_exact_lean_##in##_##out(const __grid_constant__ MapParams p) { \

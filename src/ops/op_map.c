@@ -9,19 +9,20 @@
 enum {
 #define MAP_LEAN(in, out, inputs, blocks) KERNEL_##in##_##out##_##inputs,
 #define MAP_ANY(in, out, inputs, blocks)  KERNEL_ANY_##in##_##out##_##inputs,
+#define MAP_SHORT(in, out, inputs)        KERNEL_SHORT_##in##_##out##_##inputs,
 #define MAP_EXACT(in, out)                KERNEL_EXACT_LEAN_##in##_##out, KERNEL_EXACT_ANY_##in##_##out,
 #include "kernels/map/map.def"
   KERNEL_WIDE,
-  KERNEL_SINGLE,
   KERNEL_COUNT
 };
 _Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/map.def disagree");
 const char *const map_kernels[MAP_KERNELS] = {
 #define MAP_LEAN(in, out, inputs, blocks) "sol_map_lean_" #in "_" #out "_" #inputs,
 #define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
+#define MAP_SHORT(in, out, inputs)        "sol_map_short_" #in "_" #out "_" #inputs,
 #define MAP_EXACT(in, out)                "sol_map_exact_lean_" #in "_" #out, "sol_map_exact_any_" #in "_" #out,
 #include "kernels/map/map.def"
-    "sol_map_wide", "sol_map_single"};
+    "sol_map_wide"};
 
 const int64_t map_shapes[MAP_SHAPES][4] = {{1, 1},   {5, 2},    {40, 7},   {33, 31},   {7, 128}, {300, 9},
                                            {2, 769}, {4, 4096}, {1, 8191}, {1, 65536}, {0, 64},  {3, 0}};
@@ -174,27 +175,28 @@ static bool is_lean(const Map *m, const MapParams *p, int per) {
          (!m->b || starts_at_chunks(m->b, p->b_stride * in, p->flat, per * in));
 }
 
-static void plan_single(const Map *m, MapParams *p, OpsLaunch *l) {
-  p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
-  p->spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
-  p->spread.ends = ends_bytes(m->y, m->a, p->y_stride * p->y_size, m->n * p->y_size);
-  l->kernel = KERNEL_SINGLE;
-  ops_grid(l->grid, p->spread.chunks, l->block);
+// Rows that are apart and short, several elements of a thread; false: there are too many elements.
+static bool plan_short(const Map *m, MapParams *p, OpsLaunch *l, int kernel) {
+  int64_t in = ops_size(m->dtype), out = ops_size(out_of(m));
+  Spread spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
+  if (!elementwise_several(&spread, p->a_stride * in, p->y_stride * out) || p->b_stride * in > UINT32_MAX) return false;
+  p->spread = spread;
+  p->spread.ends = ends_bytes(m->y, m->a, p->y_stride * out, m->n * out);
+  l->kernel = kernel;
+  ops_grid(l->grid, spread.chunks, l->block * ELEMENTWISE_SINGLES);
+  return true;
 }
 
 static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
   int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
   int step = 3 * step_of(m->dtype) + step_of(out_of(m));
   bool lean = is_lean(m, p, per);
-  if (!lean && elementwise_single(m->n, out, p->flat)) {
-    plan_single(m, p, l);
-    return;
-  }
+  if (m->b) step += KERNEL_2_1_2 - KERNEL_2_1_1; // whose elements have more than a byte
+  if (!lean && elementwise_single(m->n, out, p->flat) && plan_short(m, p, l, KERNEL_SHORT_1_1_1 + step)) return;
   p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat,
                                  lean ? 0 : MAP_THREADS * MAP_ANY_EACH(in, out));
   if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
   l->kernel = (lean ? KERNEL_1_1_1 : KERNEL_ANY_1_1_1) + step;
-  if (m->b) l->kernel += KERNEL_2_1_2 - KERNEL_2_1_1; // whose elements have more than a byte
   ops_grid(l->grid, p->spread.chunks,
            l->block * (uint32_t)(lean ? MAP_EACH(in, out) : MAP_ANY_EACH(in, out)));
 }
