@@ -233,12 +233,48 @@ INLINE void columns_short(int op, int in, int out, int x_kind, int y_kind, const
   }
 }
 
-INLINE void columns_short_by_kind(int op, int in, int out, const ColumnsParams &p) {
-  bool one = in == 2 && out == 2 && p.x_kind == p.y_kind;
-  if (one && p.x_kind == KIND_BF16) columns_short(op, in, out, KIND_BF16, KIND_BF16, p);
-  else if (one) columns_short(op, in, out, KIND_FP16, KIND_FP16, p);
-  else columns_short(op, in, out, -1, -1, p);
+// Rows that are apart of x and not of y, and not on chunks: pairs of y.
+INLINE void columns_pairs(int op, int in, int out, int x_kind, int y_kind, const ColumnsParams &p) {
+  Pairs a = pairs_place(p.spread);
+  uint32_t x[SINGLE_EACH][2], v[SINGLE_EACH][2], u[2], n = p.spread.small.by;
+  const bool narrow = in == 2 && p.vector_kind != KIND_FP32;
+  const int from = kind_of(in, x_kind < 0 ? p.x_kind : x_kind), to = kind_of(out, y_kind < 0 ? p.y_kind : y_kind);
+  begin_kernel();
+  if (p.spread.chunks % 2 && thread_index() == 0) // the last element
+    columns_one(op, p, p.spread.last * p.x_stride + n - 1, (int64_t)p.spread.chunks - 1, n - 1);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) pairs_load(a, k, p.x, p.x_stride * in, n, in, x[k]);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) v[k][0] = v[k][1] = op == SCALE_COLUMNS ? __float_as_uint(1) : 0;
+#define PAIR_COLUMNS(type)                                                                                   \
+  _Pragma("unroll") for (int k = 0; k < SINGLE_EACH; k++) {                                                  \
+    v[k][0] = __ldg((const type *)p.vector + a.first.column[k]);                                             \
+    v[k][1] = __ldg((const type *)p.vector + (a.wraps[k] ? 0 : a.first.column[k] + 1));                      \
+  }
+  if (p.vector && narrow) {
+    PAIR_COLUMNS(uint16_t)
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++)
+      v[k][0] = __float_as_uint(single_float(v[k][0], from)), v[k][1] = __float_as_uint(single_float(v[k][1], from));
+  } else if (p.vector) {
+    PAIR_COLUMNS(uint32_t)
+  }
+#undef PAIR_COLUMNS
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    float f[2];
+#pragma unroll
+    for (int j = 0; j < 2; j++) f[j] = columns_apply(op, single_float(x[k][j], from), __uint_as_float(v[k][j]), p.scale);
+    from_floats(f, 2, to, u);
+    pairs_store(a, k, p.y, out, u);
+  }
 }
+
+#define COLUMNS_BY_KIND(body, op, in, out, p)                                                                \
+  bool one = in == 2 && out == 2 && p.x_kind == p.y_kind;                                                    \
+  if (one && p.x_kind == KIND_BF16) body(op, in, out, KIND_BF16, KIND_BF16, p);                              \
+  else if (one) body(op, in, out, KIND_FP16, KIND_FP16, p);                                                  \
+  else body(op, in, out, -1, -1, p);
 
 // Element e of a dense tensor with odd rows.
 INLINE void lean_one(int op, const ColumnsLean &p, uint32_t e) { columns_one(op, p, e, e, e - divide32(e, p.divider) * p.divider.by); }

@@ -15,7 +15,11 @@
   }
 #define COLUMNS_SHORT(in, out)                                                                               \
   KERNEL __launch_bounds__(SINGLE_THREADS, 6) sol_bias_relu_scale_short_##in##_##out(const __grid_constant__ ColumnsParams p) { \
-    columns_short_by_kind(BIAS_RELU_SCALE, in, out, p);                                                                   \
+    COLUMNS_BY_KIND(columns_short, BIAS_RELU_SCALE, in, out, p)                                                           \
+  }
+#define COLUMNS_PAIRS(in, out)                                                                               \
+  KERNEL __launch_bounds__(SINGLE_THREADS, 5) sol_bias_relu_scale_pairs_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+    COLUMNS_BY_KIND(columns_pairs, BIAS_RELU_SCALE, in, out, p)                                                           \
   }
 #define COLUMNS_SINGLE()                                                                                     \
   KERNEL __launch_bounds__(256, 8) sol_bias_relu_scale_single(const __grid_constant__ ColumnsParams p) { columns_single(BIAS_RELU_SCALE, p); }
@@ -35,7 +39,11 @@
   }
 #define COLUMNS_SHORT(in, out)                                                                               \
   KERNEL __launch_bounds__(SINGLE_THREADS, 6) sol_bias_gelu_short_##in##_##out(const __grid_constant__ ColumnsParams p) { \
-    columns_short_by_kind(BIAS_GELU, in, out, p);                                                                   \
+    COLUMNS_BY_KIND(columns_short, BIAS_GELU, in, out, p)                                                           \
+  }
+#define COLUMNS_PAIRS(in, out)                                                                               \
+  KERNEL __launch_bounds__(SINGLE_THREADS, 5) sol_bias_gelu_pairs_##in##_##out(const __grid_constant__ ColumnsParams p) { \
+    COLUMNS_BY_KIND(columns_pairs, BIAS_GELU, in, out, p)                                                           \
   }
 #define COLUMNS_SINGLE()                                                                                     \
   KERNEL __launch_bounds__(256, 8) sol_bias_gelu_single(const __grid_constant__ ColumnsParams p) { columns_single(BIAS_GELU, p); }

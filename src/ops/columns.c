@@ -9,6 +9,7 @@ enum {
 #define COLUMNS_DENSE(in, out)                                 KERNEL_DENSE_##in##_##out,
 #define COLUMNS_ANY(in, out, alike)                            KERNEL_##in##_##out##_##alike,
 #define COLUMNS_SHORT(in, out)                                 KERNEL_SHORT_##in##_##out,
+#define COLUMNS_PAIRS(in, out)                                 KERNEL_PAIRS_##in##_##out,
 #define COLUMNS_SINGLE()                                       KERNEL_SINGLE,
 #include "kernels/columns.def"
   KERNEL_COUNT
@@ -196,13 +197,15 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
                  .params = &p,
                  .bytes = sizeof p};
   uint32_t each = 1; // chunks of a thread
-  if (small || elementwise_single(a->n, wide_out ? 4 : 2, flat)) {
-    int out = wide_out ? 4 : 2;
-    p.spread = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
+  int in = ops_size(a->dtype), out = wide_out ? 4 : 2;
+  Spread singles = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
+  bool several = !small && elementwise_several(&singles, xs * in, ys * out);
+  bool pairs = several && !flat && ys == a->n && elementwise_aligned(a->y, 0, 2 * out);
+  if (small || pairs || elementwise_single(a->n, out, flat)) {
+    p.spread = singles;
     p.spread.ends = ends_bytes(a->y, a->x, ys * out, a->n * out);
-    bool several = !small && elementwise_several(&p.spread, xs * ops_size(a->dtype), ys * out);
-    l.kernel = several ? KERNEL_SHORT_2_2 + 2 * wide_in + wide_out : KERNEL_SINGLE;
-    each = several ? ELEMENTWISE_SINGLES : 1;
+    l.kernel = several ? (pairs ? KERNEL_PAIRS_2_2 : KERNEL_SHORT_2_2) + 2 * wide_in + wide_out : KERNEL_SINGLE;
+    each = several ? ELEMENTWISE_SINGLES * (pairs ? 2 : 1) : 1;
   }
   ops_grid(l.grid, p.spread.chunks, l.block * each);
   return ops_launch(ctx, def, &l, stream);
