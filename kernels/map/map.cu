@@ -269,11 +269,25 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
   }
 }
 
+// An element as it is stored, as a float, and back.
+INLINE float map_widen_one(uint32_t u, int size, int kind) {
+  uint32_t w[2] = {u, 0};
+  float f[2];
+  map_widen(w, 2, size, kind, f);
+  return f[0];
+}
+INLINE uint32_t map_narrow_one(float value, int size, int kind) {
+  float f[2] = {value, 0};
+  uint32_t w[2];
+  map_narrow(f, 2, size, kind, w);
+  return w[0];
+}
+
 // Short rows that are apart: several elements of a thread.
 INLINE void map_short(int in, int out, int inputs, const MapParams &p) {
   Singles at = singles_place(p.spread);
-  uint32_t a[SINGLE_EACH], b[SINGLE_EACH], w[2];
-  float f[SINGLE_EACH], g[SINGLE_EACH], two[2];
+  uint32_t a[SINGLE_EACH], b[SINGLE_EACH];
+  float f[SINGLE_EACH], g[SINGLE_EACH];
   begin_kernel();
   MapScales s = map_scales(p);
   singles_ends(at, p.spread, p.y, p.y_stride * out, out);
@@ -285,20 +299,50 @@ INLINE void map_short(int in, int out, int inputs, const MapParams &p) {
   if (map_by_ratio(p, in, out)) s = map_ratio(s);
 #pragma unroll
   for (int k = 0; k < SINGLE_EACH; k++) {
-    w[0] = a[k], w[1] = 0;
-    map_widen(w, 2, in, p.a_kind, two);
-    f[k] = two[0];
-    if (inputs == 1) continue;
-    w[0] = b[k];
-    map_widen(w, 2, in, p.a_kind, two);
-    g[k] = two[0];
+    f[k] = map_widen_one(a[k], in, p.a_kind);
+    if (inputs > 1) g[k] = map_widen_one(b[k], in, p.a_kind);
   }
   map_floats(p, s, SINGLE_EACH, in, out, f, g);
 #pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++)
+    if (at.there[k]) singles_store(singles_at(at, k, p.y, p.y_stride * out, out), out, map_narrow_one(f[k], out, p.y_kind));
+}
+
+// The last element of a tensor, of a dense y.
+INLINE void map_last(int in, int out, int inputs, const MapParams &p, MapScales s) {
+  const uint32_t n = p.spread.small.by;
+  float f, g = 0;
+  f = map_widen_one(singles_load((const char *)p.a + (p.spread.last * p.a_stride + n - 1) * in, in), in, p.a_kind);
+  if (inputs > 1) g = map_widen_one(singles_load((const char *)p.b + (p.spread.last * p.b_stride + n - 1) * in, in), in, p.a_kind);
+  map_floats(p, s, 1, in, out, &f, &g);
+  singles_store((const char *)p.y + ((int64_t)p.spread.chunks - 1) * out, out, map_narrow_one(f, out, p.y_kind));
+}
+
+// Rows that are apart of inputs and not of y, and not on chunks: pairs of y.
+INLINE void map_pairs(int in, int out, int inputs, const MapParams &p) {
+  Pairs at = pairs_place(p.spread);
+  const uint32_t n = p.spread.small.by;
+  uint32_t a[SINGLE_EACH][2], b[SINGLE_EACH][2], w[2];
+  float f[2 * SINGLE_EACH], g[2 * SINGLE_EACH];
+  begin_kernel();
+  MapScales s = map_scales(p);
+#pragma unroll
   for (int k = 0; k < SINGLE_EACH; k++) {
-    two[0] = f[k], two[1] = 0;
-    map_narrow(two, 2, out, p.y_kind, w);
-    if (at.there[k]) singles_store(singles_at(at, k, p.y, p.y_stride * out, out), out, w[0]);
+    pairs_load(at, k, p.a, p.a_stride * in, n, in, a[k]);
+    if (inputs > 1) pairs_load(at, k, p.b, p.b_stride * in, n, in, b[k]);
+  }
+  if (map_by_ratio(p, in, out)) s = map_ratio(s);
+  if (p.spread.chunks % 2 && thread_index() == 0) map_last(in, out, inputs, p, s);
+#pragma unroll
+  for (int k = 0; k < 2 * SINGLE_EACH; k++) {
+    f[k] = map_widen_one(a[k / 2][k % 2], in, p.a_kind);
+    if (inputs > 1) g[k] = map_widen_one(b[k / 2][k % 2], in, p.a_kind);
+  }
+  map_floats(p, s, 2 * SINGLE_EACH, in, out, f, g);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    map_narrow(f + 2 * k, 2, out, p.y_kind, w);
+    pairs_store(at, k, p.y, out, w);
   }
 }
 
@@ -313,6 +357,10 @@ INLINE void map_short(int in, int out, int inputs, const MapParams &p) {
 #define MAP_SHORT(in, out, inputs)                                                                           \
   KERNEL __launch_bounds__(SINGLE_THREADS, 6) sol_map_short_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
     map_short(in, out, inputs, p);                                                                           \
+  }
+#define MAP_PAIRS(in, out, inputs)                                                                           \
+  KERNEL __launch_bounds__(SINGLE_THREADS, inputs > 1 ? 4 : 5) sol_map_pairs_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
+    map_pairs(in, out, inputs, p);                                                                           \
   }
 #define MAP_EXACT(in, out)                                                                                   \
   KERNEL __launch_bounds__(MAP_THREADS, 6) sol_map_exact_lean_##in##_##out(const __grid_constant__ MapParams p) { \

@@ -10,6 +10,7 @@ enum {
 #define MAP_LEAN(in, out, inputs, blocks) KERNEL_##in##_##out##_##inputs,
 #define MAP_ANY(in, out, inputs, blocks)  KERNEL_ANY_##in##_##out##_##inputs,
 #define MAP_SHORT(in, out, inputs)        KERNEL_SHORT_##in##_##out##_##inputs,
+#define MAP_PAIRS(in, out, inputs)        KERNEL_PAIRS_##in##_##out##_##inputs,
 #define MAP_EXACT(in, out)                KERNEL_EXACT_LEAN_##in##_##out, KERNEL_EXACT_ANY_##in##_##out,
 #include "kernels/map/map.def"
   KERNEL_WIDE,
@@ -20,6 +21,7 @@ const char *const map_kernels[MAP_KERNELS] = {
 #define MAP_LEAN(in, out, inputs, blocks) "sol_map_lean_" #in "_" #out "_" #inputs,
 #define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
 #define MAP_SHORT(in, out, inputs)        "sol_map_short_" #in "_" #out "_" #inputs,
+#define MAP_PAIRS(in, out, inputs)        "sol_map_pairs_" #in "_" #out "_" #inputs,
 #define MAP_EXACT(in, out)                "sol_map_exact_lean_" #in "_" #out, "sol_map_exact_any_" #in "_" #out,
 #include "kernels/map/map.def"
     "sol_map_wide"};
@@ -175,15 +177,18 @@ static bool is_lean(const Map *m, const MapParams *p, int per) {
          (!m->b || starts_at_chunks(m->b, p->b_stride * in, p->flat, per * in));
 }
 
-// Rows that are apart and short, several elements of a thread; false: there are too many elements.
-static bool plan_short(const Map *m, MapParams *p, OpsLaunch *l, int kernel) {
+// Rows that are apart, of both sides and short or of the inputs alone: several elements of a thread, or pairs of them. step: of the types
+// and inputs. False: it is another kernel's.
+static bool plan_singles(const Map *m, MapParams *p, OpsLaunch *l, int step) {
   int64_t in = ops_size(m->dtype), out = ops_size(out_of(m));
   Spread spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
+  bool pairs = !p->flat && p->y_stride == m->n && elementwise_aligned(m->y, 0, (int)(2 * out));
+  if (!pairs && !elementwise_single(m->n, (int)out, p->flat)) return false;
   if (!elementwise_several(&spread, p->a_stride * in, p->y_stride * out) || p->b_stride * in > UINT32_MAX) return false;
   p->spread = spread;
   p->spread.ends = ends_bytes(m->y, m->a, p->y_stride * out, m->n * out);
-  l->kernel = kernel;
-  ops_grid(l->grid, spread.chunks, l->block * ELEMENTWISE_SINGLES);
+  l->kernel = (pairs ? KERNEL_PAIRS_1_1_1 : KERNEL_SHORT_1_1_1) + step;
+  ops_grid(l->grid, spread.chunks, l->block * ELEMENTWISE_SINGLES * (pairs ? 2 : 1));
   return true;
 }
 
@@ -192,7 +197,7 @@ static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
   int step = 3 * step_of(m->dtype) + step_of(out_of(m));
   bool lean = is_lean(m, p, per);
   if (m->b) step += KERNEL_2_1_2 - KERNEL_2_1_1; // whose elements have more than a byte
-  if (!lean && elementwise_single(m->n, out, p->flat) && plan_short(m, p, l, KERNEL_SHORT_1_1_1 + step)) return;
+  if (!lean && plan_singles(m, p, l, step)) return;
   p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat,
                                  lean ? 0 : MAP_THREADS * MAP_ANY_EACH(in, out));
   if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
