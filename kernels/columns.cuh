@@ -102,15 +102,15 @@ INLINE void take_columns(const ColumnsParams &p, int64_t column, int per, int ki
 INLINE void load_alike(Extent e, const char *row, int64_t apart, int64_t rows, Chunk c, int64_t length, int per, int size, Raw *raw) {
   const char *at = row + c.first * size;
 #pragma unroll
-  for (int k = 0; k < COLUMNS_ROWS(true); k++) raw[k].beyond = 0;
+  for (int k = 0; k < COLUMNS_ROWS; k++) raw[k].beyond = 0;
   if (c.full) {
 #pragma unroll
-    for (int k = 0; k < COLUMNS_ROWS(true); k++)
+    for (int k = 0; k < COLUMNS_ROWS; k++)
       if (k * COLUMNS_APART < rows) load_aligned(at + k * apart, per * size / 4, 0, raw[k].w);
     return;
   }
 #pragma unroll
-  for (int k = 0; k < COLUMNS_ROWS(true); k++) {
+  for (int k = 0; k < COLUMNS_ROWS; k++) {
     if (k * COLUMNS_APART >= rows) continue;
     if (at + k * apart >= e.begin && at + k * apart + per * size <= e.end) load_aligned(at + k * apart, per * size / 4, 0, raw[k].w);
     else load_some(row + k * apart, c.first, length, per, size, &raw[k]);
@@ -121,7 +121,7 @@ INLINE void load_alike(Extent e, const char *row, int64_t apart, int64_t rows, C
 // columns of some of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.) alike: chunks of x start
 // where y's do. A kind of -1 is known at run time.
 INLINE void columns_any(int op, int in, int out, bool alike, int x_kind, int y_kind, const ColumnsParams &p) {
-  const int per = CHUNK_OF(in, out), each = COLUMNS_ROWS(alike);
+  const int per = CHUNK_OF(in, out), each = COLUMNS_ROWS;
   Chunk c;
   begin_kernel();
   if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
@@ -131,7 +131,7 @@ INLINE void columns_any(int op, int in, int out, bool alike, int x_kind, int y_k
   char *y = (char *)p.y + row * p.y_stride * out;
   int64_t column = p.flat && c.first > 0 ? chunk_column(p.spread, p.flat, c) : c.first;
   float f[8], v[8];
-  Raw a[COLUMNS_ROWS(true)];
+  Raw a[COLUMNS_ROWS];
   Extent e = extent_of(p.x, p.x_stride, p.spread, in);
   const int64_t x_apart = COLUMNS_APART * p.x_stride * in, y_apart = COLUMNS_APART * p.y_stride * out;
   if (p.spread.ends) {

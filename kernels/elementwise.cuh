@@ -233,29 +233,6 @@ INLINE void load_chunk(Extent e, const void *row, Chunk c, int64_t length, int p
   }
 }
 
-// The chunks c of `rows` rows, `apart` bytes apart and alike, of up to `each`.
-INLINE void load_chunks(Extent e, const char *row, int64_t apart, int rows, int each, Chunk c, int64_t length, int per, int size, Raw *raw) {
-  const int words = per * size / 4, bytes = per * size;
-  const char *at = row + c.first * size;
-  uint32_t beyond = (uint32_t)(uintptr_t)at & (bytes - 1);
-  const char *from = at - beyond;
-  if (from >= e.begin && from + (rows - 1) * apart + (beyond ? 2 : 1) * bytes <= e.end) {
-#pragma unroll
-    for (int k = 0; k < each; k++) {
-      raw[k].beyond = beyond;
-      if (k < rows) load_aligned(from + k * apart, words, 0, raw[k].w);
-    }
-    if (!beyond) return;
-#pragma unroll
-    for (int k = 0; k < each; k++)
-      if (k < rows) load_aligned(from + k * apart + bytes, words, 0, raw[k].w + words);
-    return;
-  }
-#pragma unroll
-  for (int k = 0; k < each; k++)
-    if (k < rows) load_chunk(e, row + k * apart, c, length, per, size, &raw[k]);
-}
-
 INLINE void cut_chunk(Raw *raw, int per, int size) {
   if (raw->beyond) cut_words(raw->w, per * size / 4, raw->beyond);
 }

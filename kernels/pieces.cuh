@@ -77,8 +77,7 @@ INLINE void give_piece(char *at, int bytes, bool follows, bool followed, int wor
 
 // Results of pieces that follow each other, stored by aligned cells of a piece's size. Lanes next to each other have pieces next to
 // each other, and the first lane's next piece comes after the last lane's. A cell has the end of the piece before it: that of the lane
-// before, or for the first lane the last lane's of the turn before. So only the ends of what the lanes have together are smaller parts. These may wait
-// until the end (`wait`, which takes registers): what lanes have of both ends is then stored by one piece of code, once.
+// before, or for the first lane the last lane's of the turn before. So only the ends of what the lanes have together are smaller parts.
 typedef struct Cells {
   char *y;            // column 0
   int begin, end;     // columns that are stored
@@ -86,24 +85,17 @@ typedef struct Cells {
   bool shifted;       // in any lane of the warp
   int lane, lanes;    // of those that share a row: a power of two
   uint32_t before[4]; // this lane's piece of the turn before
-  uint32_t part[4];   // a cell that waits: an end is in it
-  int part_at;        // its first column, or `end`: there is none
 } Cells;
 
 // column: of the lane's first piece.
 INLINE Cells cells_of(char *y, int begin, int end, int column, int lane, int lanes, int words) {
-  Cells c = {y, begin, end, (int)((uint32_t)(uintptr_t)(y + column) & (4 * words - 1)), false, lane, lanes, {0, 0, 0, 0}, {0, 0, 0, 0}, end};
+  Cells c = {y, begin, end, (int)((uint32_t)(uintptr_t)(y + column) & (4 * words - 1)), false, lane, lanes, {0, 0, 0, 0}};
   c.shifted = __any_sync(~0u, c.shift);
   return c;
 }
 
-INLINE void cells_part(const Cells &c, int words) {
-  if (c.part_at < c.end)
-    store_part(c.y + c.part_at, max(c.begin - c.part_at, 0), min(c.end - c.part_at, 4 * words), words, 1, c.part);
-}
-
 // All lanes of the warp take part, whether they have a piece or not.
-INLINE void cells_put(Cells &c, int column, int words, const uint32_t *w, bool wait = false) {
+INLINE void cells_put(Cells &c, int column, int words, const uint32_t *w) {
   const int size = 4 * words;
   int at = column - c.shift, lo = max(c.begin - at, 0), hi = min(c.end - at, size);
   uint32_t cell[8];
@@ -121,20 +113,13 @@ INLINE void cells_put(Cells &c, int column, int words, const uint32_t *w, bool w
     for (int i = 0; i < words; i++) cell[i] = c.shift ? cell[i] : w[i];
   }
   if (hi - lo == size) store_aligned(c.y + at, words, cell);
-  else if (lo < hi && !wait) store_part(c.y + at, lo, hi, words, 1, cell);
-  else if (lo < hi) {
-    cells_part(c, words); // a lane has both ends
-    c.part_at = at;
-#pragma unroll
-    for (int i = 0; i < words; i++) c.part[i] = cell[i];
-  }
+  else if (lo < hi) store_part(c.y + at, lo, hi, words, 1, cell);
 }
 
-// After the last turn: the end of the last lane's piece, and what waits. column: of the first lane's next piece.
-INLINE void cells_end(Cells &c, int column, int words, bool wait = false) {
+// After the last turn: the end of the last lane's piece. column: of the first lane's next piece.
+INLINE void cells_end(Cells &c, int column, int words) {
   const uint32_t none[4] = {0, 0, 0, 0};
-  if (c.shifted) cells_put(c, column, words, none, wait);
-  if (wait) cells_part(c, words);
+  if (c.shifted) cells_put(c, column, words, none);
 }
 
 #endif

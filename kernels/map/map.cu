@@ -269,42 +269,6 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
   }
 }
 
-// Rows that are apart, and start and end anywhere: a thread has the same columns of some of them, as many apart as a chunk has elements, which start alike
-// whatever the strides are. (take_chunk counts only the rows that are a thread's first.)
-INLINE void map_rows(int in, int out, int inputs, const MapParams &p) {
-  const int per = CHUNK_OF(in, out), each = MAP_ROWS(inputs);
-  Chunk c;
-  Raw a[MAP_ROWS(1)], b[MAP_ROWS(1)];
-  uint32_t w[8];
-  begin_kernel();
-  if (!take_chunk(p.spread, 0, p.y, p.y_stride, per, out, &c)) return;
-  MapScales s = map_scales(p);
-  int64_t row = (int64_t)(c.row / per * (per * each) + c.row % per);
-  if (row > p.spread.last) return;
-  const int rows = (int)min((p.spread.last - row) / per + 1, (int64_t)each);
-  const int64_t y_apart = per * p.y_stride * out, a_apart = per * p.a_stride * in, b_apart = per * p.b_stride * in;
-  char *y = (char *)p.y + row * p.y_stride * out;
-  if (p.spread.ends) {
-#pragma unroll
-    for (int k = 0; k < each; k++)
-      if (k < rows) chunk_ends(p.spread, y + k * y_apart, c, per);
-  }
-  const char *x = (const char *)p.a + row * p.a_stride * in, *z = (const char *)p.b + row * p.b_stride * in;
-  load_chunks(extent_of(p.a, p.a_stride, p.spread, in), x, a_apart, rows, each, c, p.spread.length, per, in, a);
-  if (inputs > 1) load_chunks(extent_of(p.b, p.b_stride, p.spread, in), z, b_apart, rows, each, c, p.spread.length, per, in, b);
-  if (map_by_ratio(p, in, out)) s = map_ratio(s);
-#pragma unroll
-  for (int k = 0; k < each; k++) {
-    if (k >= rows) break;
-    cut_chunk(&a[k], per, in);
-    if (inputs > 1) cut_chunk(&b[k], per, in);
-    map_chunk(p, s, inputs > 1, per, in, out, a[k].w, b[k].w, w);
-    char *to = y + k * y_apart;
-    if (c.full) store_aligned(to + c.first * out, per * out / 4, w);
-    else store_words_some(to, c.first, p.spread.length, per, out, w);
-  }
-}
-
 // An element as it is stored, as a float, and back.
 INLINE float map_widen_one(uint32_t u, int size, int kind) {
   uint32_t w[2] = {u, 0};
@@ -389,10 +353,6 @@ INLINE void map_pairs(int in, int out, int inputs, const MapParams &p) {
 #define MAP_ANY(in, out, inputs, blocks)                                                                     \
   KERNEL __launch_bounds__(MAP_THREADS, blocks) sol_map_any_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
     map_any(in, out, inputs, false, p);                                                                      \
-  }
-#define MAP_APART(in, out, inputs)                                                                           \
-  KERNEL __launch_bounds__(MAP_THREADS, 4) sol_map_apart_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
-    map_rows(in, out, inputs, p);                                                                            \
   }
 #define MAP_SHORT(in, out, inputs)                                                                           \
   KERNEL __launch_bounds__(SINGLE_THREADS, 6) sol_map_short_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \

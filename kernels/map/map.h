@@ -13,7 +13,6 @@ enum { MAP_SELF = 0, MAP_ADD, MAP_RELU, MAP_GELU_MUL, MAP_RELU_MUL, MAP_SIGMOID_
 // Threads of a block, and chunks of a thread: two where one side has few bytes in flight.
 #define MAP_EACH(in, out)     ((in) == (out) ? 1 : 2)
 #define MAP_ANY_EACH(in, out) ((in) < (out) ? 2 : 1)
-#define MAP_ROWS(inputs)      ((inputs) > 1 ? 2 : 4) // rows of a thread, where they are apart
 enum { MAP_THREADS = 256, MAP_WIDE_EACH = 2, MAP_EXACT_EACH = 2 };
 
 typedef struct MapParams {

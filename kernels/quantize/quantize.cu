@@ -293,9 +293,9 @@ INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, in
 #pragma unroll
   for (int k = 0; k < count; k++) {
     pack_chunk(how, in, kind, v[k], times, w);
-    cells_put(c, r.column + k * r.turn, words, w, true);
+    cells_put(c, r.column + k * r.turn, words, w);
   }
-  cells_end(c, r.column + count * r.turn, words, true);
+  cells_end(c, r.column + count * r.turn, words);
 }
 
 // The same for rows of whole chunks on 16 bytes, y's on a chunk's results: each chunk is one load and one store, and threads next to each

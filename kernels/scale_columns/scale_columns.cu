@@ -10,7 +10,7 @@
     columns_dense_by_kind(SCALE_COLUMNS, in, out, p);                                                    \
   }
 #define COLUMNS_ANY(in, out, alike)                                                                          \
-  KERNEL __launch_bounds__(256, in == 2 && out == 2 ? 4 : 5) sol_scale_columns_##in##_##out##_##alike(const __grid_constant__ ColumnsParams p) { \
+  KERNEL __launch_bounds__(256, !alike ? 3 : in == 2 && out == 2 ? 4 : 5) sol_scale_columns_##in##_##out##_##alike(const __grid_constant__ ColumnsParams p) { \
     columns_any_by_kind(SCALE_COLUMNS, in, out, alike, p);                                                                         \
   }
 #define COLUMNS_SHORT(in, out)                                                                               \

@@ -175,7 +175,7 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
   int per = elementwise_chunk(a->dtype, out_of(a));
   bool alike = is_alike(a, xs, ys, flat, per);
   // Of a thread's rows, COLUMNS_APART apart, only the first counts.
-  int64_t rows = flat ? a->m : ops_ceil_div(a->m, COLUMNS_ROWS(alike) * COLUMNS_APART) * COLUMNS_APART;
+  int64_t rows = flat ? a->m : ops_ceil_div(a->m, COLUMNS_ROWS * COLUMNS_APART) * COLUMNS_APART;
   ColumnsParams p = {
       .y = a->y,
       .x = a->x,

@@ -9,7 +9,6 @@
 enum {
 #define MAP_LEAN(in, out, inputs, blocks) KERNEL_##in##_##out##_##inputs,
 #define MAP_ANY(in, out, inputs, blocks)  KERNEL_ANY_##in##_##out##_##inputs,
-#define MAP_APART(in, out, inputs)        KERNEL_APART_##in##_##out##_##inputs,
 #define MAP_SHORT(in, out, inputs)        KERNEL_SHORT_##in##_##out##_##inputs,
 #define MAP_PAIRS(in, out, inputs)        KERNEL_PAIRS_##in##_##out##_##inputs,
 #define MAP_EXACT(in, out)                KERNEL_EXACT_LEAN_##in##_##out, KERNEL_EXACT_ANY_##in##_##out,
@@ -21,7 +20,6 @@ _Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/
 const char *const map_kernels[MAP_KERNELS] = {
 #define MAP_LEAN(in, out, inputs, blocks) "sol_map_lean_" #in "_" #out "_" #inputs,
 #define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
-#define MAP_APART(in, out, inputs)        "sol_map_apart_" #in "_" #out "_" #inputs,
 #define MAP_SHORT(in, out, inputs)        "sol_map_short_" #in "_" #out "_" #inputs,
 #define MAP_PAIRS(in, out, inputs)        "sol_map_pairs_" #in "_" #out "_" #inputs,
 #define MAP_EXACT(in, out)                "sol_map_exact_lean_" #in "_" #out, "sol_map_exact_any_" #in "_" #out,
@@ -194,25 +192,12 @@ static bool plan_singles(const Map *m, MapParams *p, OpsLaunch *l, int step) {
   return true;
 }
 
-static void plan_apart(const Map *m, MapParams *p, OpsLaunch *l, int step) {
-  int per = elementwise_chunk(m->dtype, out_of(m)), out = ops_size(out_of(m));
-  int64_t rows = ops_ceil_div(m->m, (int64_t)per * MAP_ROWS(m->b ? 2 : 1)) * per; // that are a thread's first
-  p->spread = elementwise_spread(m->y, rows, m->n, p->y_stride, per, out, false, MAP_THREADS);
-  p->spread.last = m->m - 1;
-  l->kernel = KERNEL_APART_1_1_1 + step;
-  ops_grid(l->grid, p->spread.chunks, l->block);
-}
-
 static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
   int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
   int step = 3 * step_of(m->dtype) + step_of(out_of(m));
   bool lean = is_lean(m, p, per);
   if (m->b) step += KERNEL_2_1_2 - KERNEL_2_1_1; // whose elements have more than a byte
   if (!lean && plan_singles(m, p, l, step)) return;
-  if (!lean && !p->flat) {
-    plan_apart(m, p, l, step);
-    return;
-  }
   p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat,
                                  lean ? 0 : MAP_THREADS * MAP_ANY_EACH(in, out));
   if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
