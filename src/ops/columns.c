@@ -159,7 +159,8 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
 
 // Whether every chunk of y, of `per` elements on its own boundary, starts where one of x does.
 static bool is_alike(const Columns *a, int64_t xs, int64_t ys, bool flat, int per) {
-  uintptr_t x = (uintptr_t)a->x / (uintptr_t)ops_size(a->dtype), y = (uintptr_t)a->y / (uintptr_t)ops_size(out_of(a));
+  uintptr_t x = (uintptr_t)a->x / (uintptr_t)ops_size(a->dtype),
+            y = (uintptr_t)a->y / (uintptr_t)ops_size(out_of(a));
   return (x - y) % (uintptr_t)per == 0 && (flat || (xs - ys) % per == 0);
 }
 
@@ -204,7 +205,8 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
   if (small || pairs || elementwise_single(a->n, out, flat)) {
     p.spread = singles;
     p.spread.ends = ends_bytes(a->y, a->x, ys * out, a->n * out);
-    l.kernel = several ? (pairs ? KERNEL_PAIRS_2_2 : KERNEL_SHORT_2_2) + 2 * wide_in + wide_out : KERNEL_SINGLE;
+    l.kernel =
+        several ? (pairs ? KERNEL_PAIRS_2_2 : KERNEL_SHORT_2_2) + 2 * wide_in + wide_out : KERNEL_SINGLE;
     each = several ? ELEMENTWISE_SINGLES * (pairs ? 2 : 1) : 1;
   }
   ops_grid(l.grid, p.spread.chunks, l.block * each);

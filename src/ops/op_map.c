@@ -184,7 +184,8 @@ static bool plan_singles(const Map *m, MapParams *p, OpsLaunch *l, int step) {
   Spread spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
   bool pairs = !p->flat && p->y_stride == m->n && elementwise_aligned(m->y, 0, (int)(2 * out));
   if (!pairs && !elementwise_single(m->n, (int)out, p->flat)) return false;
-  if (!elementwise_several(&spread, p->a_stride * in, p->y_stride * out) || p->b_stride * in > UINT32_MAX) return false;
+  if (!elementwise_several(&spread, p->a_stride * in, p->y_stride * out) || p->b_stride * in > UINT32_MAX)
+    return false;
   p->spread = spread;
   p->spread.ends = ends_bytes(m->y, m->a, p->y_stride * out, m->n * out);
   l->kernel = (pairs ? KERNEL_PAIRS_1_1_1 : KERNEL_SHORT_1_1_1) + step;
@@ -214,7 +215,8 @@ static bool is_exact(const Map *m) {
 static void plan_exact(const Map *m, MapParams *p, OpsLaunch *l) {
   int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype);
   bool lean = is_lean(m, p, per);
-  p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, 4, p->flat, lean ? 0 : MAP_THREADS * MAP_EXACT_EACH);
+  p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, 4, p->flat,
+                                 lean ? 0 : MAP_THREADS * MAP_EXACT_EACH);
   if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
   if (in == 2)
     l->kernel = lean ? KERNEL_EXACT_LEAN_2_4 : KERNEL_EXACT_ANY_2_4;

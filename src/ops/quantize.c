@@ -281,7 +281,8 @@ static int plan_rows(const SolContext *ctx, const SolQuantize *a, QuantizeParams
   static const int counts[SIZES] = {6, 4, 3, 2},
                    kernels[SIZES] = {KERNEL_ROWS_6, KERNEL_ROWS_4, KERNEL_ROWS_3, KERNEL_ROWS_2};
   int in = ops_size(a->dtype), per = 16 / in;
-  bool whole = a->n % per == 0 && elementwise_aligned(p->x, p->x_stride, 16) && elementwise_aligned(p->y, p->y_stride, per);
+  bool whole = a->n % per == 0 && elementwise_aligned(p->x, p->x_stride, 16) &&
+               elementwise_aligned(p->y, p->y_stride, per);
   int64_t chunks = chunks_of(p->x, p->x_stride, a->n, in), least = INT64_MAX;
   int kernel = KERNEL_HELD;
   for (int i = 0; i < SIZES; i++) {
