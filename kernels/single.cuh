@@ -29,13 +29,16 @@ INLINE Singles singles_place(const Spread &s) {
   for (int k = 0; k < SINGLE_EACH; k++) {
     uint32_t i = first + k * SINGLE_THREADS;
     a.there[k] = i < (uint32_t)s.chunks;
-    i = min(i, (uint32_t)s.chunks - 1); // what is not there is loaded as the last one: a load needs no predicate
+    i = min(i,
+            (uint32_t)s.chunks - 1); // what is not there is loaded as the last one: a load needs no predicate
     a.row[k] = divide32(i, s.small), a.column[k] = i - a.row[k] * s.small.by;
   }
   return a;
 }
 
-INLINE uint64_t wide_product(uint32_t a, uint32_t b) { return (uint64_t)a * b; }
+INLINE uint64_t wide_product(uint32_t a, uint32_t b) {
+  return (uint64_t)a * b;
+}
 
 // Where element k is; stride: bytes, below 2^32.
 INLINE const char *singles_at(const Singles &a, int k, const void *x, int64_t stride, int size) {
@@ -47,9 +50,12 @@ INLINE uint32_t singles_load(const char *at, int size) {
 }
 
 INLINE void singles_store(const char *at, int size, uint32_t u) {
-  if (size == 4) *(uint32_t *)at = u;
-  else if (size == 2) *(uint16_t *)at = (uint16_t)u;
-  else *(uint8_t *)at = (uint8_t)u;
+  if (size == 4)
+    *(uint32_t *)at = u;
+  else if (size == 2)
+    *(uint16_t *)at = (uint16_t)u;
+  else
+    *(uint8_t *)at = (uint8_t)u;
 }
 
 // Prefetches the ends of rows of the output that its elements are.
@@ -67,12 +73,13 @@ INLINE void singles_ends(const Singles &a, const Spread &s, const void *y, int64
 // is alone is left out.
 typedef struct Pairs {
   Singles first;
-  uint32_t at[SINGLE_EACH];  // of y
-  bool wraps[SINGLE_EACH];   // the second is the next row's first
+  uint32_t at[SINGLE_EACH]; // of y
+  bool wraps[SINGLE_EACH];  // the second is the next row's first
 } Pairs;
 
 INLINE Pairs pairs_place(const Spread &s) {
-  uint32_t first = (blockIdx.y * gridDim.x + blockIdx.x) * (SINGLE_EACH * SINGLE_THREADS) + threadIdx.x, all = (uint32_t)s.chunks / 2;
+  uint32_t first = (blockIdx.y * gridDim.x + blockIdx.x) * (SINGLE_EACH * SINGLE_THREADS) + threadIdx.x,
+           all = (uint32_t)s.chunks / 2;
   Pairs a;
 #pragma unroll
   for (int k = 0; k < SINGLE_EACH; k++) {
@@ -86,7 +93,8 @@ INLINE Pairs pairs_place(const Spread &s) {
 }
 
 // Two elements of an input whose rows of n are `stride` bytes apart.
-INLINE void pairs_load(const Pairs &a, int k, const void *x, int64_t stride, uint32_t n, int size, uint32_t *u) {
+INLINE void pairs_load(const Pairs &a, int k, const void *x, int64_t stride, uint32_t n, int size,
+                       uint32_t *u) {
   const char *at = singles_at(a.first, k, x, stride, size);
   u[0] = singles_load(at, size);
   u[1] = singles_load(at + (a.wraps[k] ? (uint32_t)stride - (n - 1) * size : (uint32_t)size), size);
@@ -96,9 +104,12 @@ INLINE void pairs_load(const Pairs &a, int k, const void *x, int64_t stride, uin
 INLINE void pairs_store(const Pairs &a, int k, void *y, int size, const uint32_t *u) {
   char *to = (char *)y + wide_product(a.at[k], size);
   if (!a.first.there[k]) return;
-  if (size == 4) *(uint2 *)to = make_uint2(u[0], u[1]);
-  else if (size == 2) *(uint32_t *)to = u[0];
-  else *(uint16_t *)to = (uint16_t)u[0];
+  if (size == 4)
+    *(uint2 *)to = make_uint2(u[0], u[1]);
+  else if (size == 2)
+    *(uint32_t *)to = u[0];
+  else
+    *(uint16_t *)to = (uint16_t)u[0];
 }
 
 // While the predecessor still runs: prefetches the line that element `at` of x is in, by some threads of a warp, and by those that start a row.
