@@ -98,10 +98,30 @@ INLINE void take_columns(const ColumnsParams &p, int64_t column, int per, int ki
   to_floats(w, per, kind, v);
 }
 
+// The chunks of a thread's rows, of x that lies as y does: one access each, at the ends of rows, too.
+INLINE void load_alike(Extent e, const char *row, int64_t apart, int64_t rows, Chunk c, int64_t length, int per, int size, Raw *raw) {
+  const char *at = row + c.first * size;
+#pragma unroll
+  for (int k = 0; k < COLUMNS_ROWS; k++) raw[k].beyond = 0;
+  if (c.full) {
+#pragma unroll
+    for (int k = 0; k < COLUMNS_ROWS; k++)
+      if (k * COLUMNS_APART < rows) load_aligned(at + k * apart, per * size / 4, 0, raw[k].w);
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < COLUMNS_ROWS; k++) {
+    if (k * COLUMNS_APART >= rows) continue;
+    if (at + k * apart >= e.begin && at + k * apart + per * size <= e.end) load_aligned(at + k * apart, per * size / 4, 0, raw[k].w);
+    else load_some(row + k * apart, c.first, length, per, size, &raw[k]);
+  }
+}
+
 // Any types, rows and alignment. Rows COLUMNS_APART apart start alike, whatever the stride: where rows are not one, a thread takes the same
-// columns of two of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.) A kind of -1 is known at run time.
-INLINE void columns_any(int op, int in, int out, int x_kind, int y_kind, const ColumnsParams &p) {
-  const int per = CHUNK_OF(in, out), each = 2;
+// columns of some of them, and the vector's elements once. (take_chunk counts only the rows that are a thread's first.) alike: chunks of x start
+// where y's do. A kind of -1 is known at run time.
+INLINE void columns_any(int op, int in, int out, bool alike, int x_kind, int y_kind, const ColumnsParams &p) {
+  const int per = CHUNK_OF(in, out), each = COLUMNS_ROWS;
   Chunk c;
   begin_kernel();
   if (!take_chunk(p.spread, p.flat, p.y, p.y_stride, per, out, &c)) return;
@@ -111,13 +131,18 @@ INLINE void columns_any(int op, int in, int out, int x_kind, int y_kind, const C
   char *y = (char *)p.y + row * p.y_stride * out;
   int64_t column = p.flat && c.first > 0 ? chunk_column(p.spread, p.flat, c) : c.first;
   float f[8], v[8];
-  Raw a[each];
+  Raw a[COLUMNS_ROWS];
+  Extent e = extent_of(p.x, p.x_stride, p.spread, in);
+  const int64_t x_apart = COLUMNS_APART * p.x_stride * in, y_apart = COLUMNS_APART * p.y_stride * out;
+  if (p.spread.ends) {
 #pragma unroll
-  for (int k = 0; k < each; k++) {
-    if (k * COLUMNS_APART >= left) continue;
-    chunk_ends(p.spread, y + k * COLUMNS_APART * p.y_stride * out, c, per);
-    load_chunk(extent_of(p.x, p.x_stride, p.spread, in), x + k * COLUMNS_APART * p.x_stride * in, c, p.spread.length, per, in, &a[k]);
+    for (int k = 0; k < each; k++)
+      if (k * COLUMNS_APART < left) chunk_ends(p.spread, y + k * y_apart, c, per);
   }
+  if (alike) load_alike(e, x, x_apart, left, c, p.spread.length, per, in, a);
+#pragma unroll
+  for (int k = 0; k < each; k++)
+    if (!alike && k * COLUMNS_APART < left) load_chunk(e, x + k * x_apart, c, p.spread.length, per, in, &a[k]);
 #pragma unroll
   for (int j = 0; j < per; j++) v[j] = op == SCALE_COLUMNS ? 1 : 0;
   if (p.vector && (in == 4 || p.vector_kind == KIND_FP32)) take_columns(p, column, per, KIND_FP32, v);
@@ -126,19 +151,19 @@ INLINE void columns_any(int op, int in, int out, int x_kind, int y_kind, const C
 #pragma unroll
   for (int k = 0; k < each; k++) {
     if (k * COLUMNS_APART >= left) break;
-    cut_chunk(&a[k], per, in);
+    if (!alike) cut_chunk(&a[k], per, in);
     to_floats(a[k].w, per, kind_of(in, x_kind < 0 ? p.x_kind : x_kind), f);
 #pragma unroll
     for (int j = 0; j < per; j++) f[j] = columns_apply(op, f[j], v[j], p.scale);
-    store_within(y + k * COLUMNS_APART * p.y_stride * out, c, p.spread.length, per, out, y_kind < 0 ? p.y_kind : y_kind, f);
+    store_within(y + k * y_apart, c, p.spread.length, per, out, y_kind < 0 ? p.y_kind : y_kind, f);
   }
 }
 
-INLINE void columns_any_by_kind(int op, int in, int out, const ColumnsParams &p) {
-  bool alike = in == 2 && out == 2 && p.x_kind == p.y_kind;
-  if (alike && p.x_kind == KIND_BF16) columns_any(op, in, out, KIND_BF16, KIND_BF16, p);
-  else if (alike) columns_any(op, in, out, KIND_FP16, KIND_FP16, p);
-  else columns_any(op, in, out, -1, -1, p);
+INLINE void columns_any_by_kind(int op, int in, int out, bool alike, const ColumnsParams &p) {
+  bool one = in == 2 && out == 2 && p.x_kind == p.y_kind;
+  if (one && p.x_kind == KIND_BF16) columns_any(op, in, out, alike, KIND_BF16, KIND_BF16, p);
+  else if (one) columns_any(op, in, out, alike, KIND_FP16, KIND_FP16, p);
+  else columns_any(op, in, out, alike, -1, -1, p);
 }
 
 // The vector under a chunk: chunk `column` of it, or from element `column` on where rows are odd.
@@ -176,6 +201,80 @@ INLINE void columns_single(int op, const ColumnsParams &p) {
   unit_ends((const char *)p.y + row * p.y_stride * size, p.spread.ends, (uint64_t)column, (uint64_t)p.spread.length);
   columns_one(op, p, at, row * p.y_stride + column, column);
 }
+
+// Short rows that are apart: several elements of a thread. A kind of -1 is known at run time.
+INLINE void columns_short(int op, int in, int out, int x_kind, int y_kind, const ColumnsParams &p) {
+  Singles a = singles_place(p.spread);
+  uint32_t x[SINGLE_EACH], v[SINGLE_EACH];
+  const bool narrow = in == 2 && p.vector_kind != KIND_FP32;
+  const int from = kind_of(in, x_kind < 0 ? p.x_kind : x_kind), to = kind_of(out, y_kind < 0 ? p.y_kind : y_kind);
+  begin_kernel();
+  singles_ends(a, p.spread, p.y, p.y_stride * out, out);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++)
+    x[k] = singles_load(singles_at(a, k, p.x, p.x_stride * in, in), in);
+  if (!p.vector) {
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++) v[k] = op == SCALE_COLUMNS ? __float_as_uint(1) : 0;
+  } else if (narrow) {
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++) v[k] = __ldg((const uint16_t *)p.vector + a.column[k]);
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++) v[k] = __float_as_uint(single_float(v[k], from));
+  } else {
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++) v[k] = __ldg((const uint32_t *)p.vector + a.column[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    float f = columns_apply(op, single_float(x[k], from), __uint_as_float(v[k]), p.scale);
+    uint32_t u = out == 4 ? __float_as_uint(f) : narrow_one(f, to);
+    if (a.there[k]) singles_store(singles_at(a, k, p.y, p.y_stride * out, out), out, u);
+  }
+}
+
+// Rows that are apart of x and not of y, and not on chunks: pairs of y.
+INLINE void columns_pairs(int op, int in, int out, int x_kind, int y_kind, const ColumnsParams &p) {
+  Pairs a = pairs_place(p.spread);
+  uint32_t x[SINGLE_EACH][2], v[SINGLE_EACH][2], u[2], n = p.spread.small.by;
+  const bool narrow = in == 2 && p.vector_kind != KIND_FP32;
+  const int from = kind_of(in, x_kind < 0 ? p.x_kind : x_kind), to = kind_of(out, y_kind < 0 ? p.y_kind : y_kind);
+  begin_kernel();
+  if (p.spread.chunks % 2 && thread_index() == 0) // the last element
+    columns_one(op, p, p.spread.last * p.x_stride + n - 1, (int64_t)p.spread.chunks - 1, n - 1);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) pairs_load(a, k, p.x, p.x_stride * in, n, in, x[k]);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) v[k][0] = v[k][1] = op == SCALE_COLUMNS ? __float_as_uint(1) : 0;
+#define PAIR_COLUMNS(type)                                                                                   \
+  _Pragma("unroll") for (int k = 0; k < SINGLE_EACH; k++) {                                                  \
+    v[k][0] = __ldg((const type *)p.vector + a.first.column[k]);                                             \
+    v[k][1] = __ldg((const type *)p.vector + (a.wraps[k] ? 0 : a.first.column[k] + 1));                      \
+  }
+  if (p.vector && narrow) {
+    PAIR_COLUMNS(uint16_t)
+#pragma unroll
+    for (int k = 0; k < SINGLE_EACH; k++)
+      v[k][0] = __float_as_uint(single_float(v[k][0], from)), v[k][1] = __float_as_uint(single_float(v[k][1], from));
+  } else if (p.vector) {
+    PAIR_COLUMNS(uint32_t)
+  }
+#undef PAIR_COLUMNS
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    float f[2];
+#pragma unroll
+    for (int j = 0; j < 2; j++) f[j] = columns_apply(op, single_float(x[k][j], from), __uint_as_float(v[k][j]), p.scale);
+    from_floats(f, 2, to, u);
+    pairs_store(a, k, p.y, out, u);
+  }
+}
+
+#define COLUMNS_BY_KIND(body, op, in, out, p)                                                                \
+  bool one = in == 2 && out == 2 && p.x_kind == p.y_kind;                                                    \
+  if (one && p.x_kind == KIND_BF16) body(op, in, out, KIND_BF16, KIND_BF16, p);                              \
+  else if (one) body(op, in, out, KIND_FP16, KIND_FP16, p);                                                  \
+  else body(op, in, out, -1, -1, p);
 
 // Element e of a dense tensor with odd rows.
 INLINE void lean_one(int op, const ColumnsLean &p, uint32_t e) { columns_one(op, p, e, e, e - divide32(e, p.divider) * p.divider.by); }

@@ -15,7 +15,7 @@ typedef struct ColumnsParams {
   float scale;
 } ColumnsParams;
 
-enum { COLUMNS_EACH = 4, COLUMNS_APART = 8 }; // large odd rows: chunks of a thread; any: from row to row of a thread
+enum { COLUMNS_EACH = 4, COLUMNS_ROWS = 4, COLUMNS_APART = 8 }; // large odd rows: chunks of a thread; any: rows of a thread, and from row to row
 
 // For the lean kernels: rows of whole chunks, or dense odd rows, all on 16-byte boundaries and fewer than 2^31 elements
 // or chunks. x and y are of the same type, or one of them is fp32; the vector is of x's type or fp32.

@@ -244,7 +244,7 @@ SOL_API SolStatus sol_relu(SolContext *context, const SolRelu *args, SolStream s
 SOL_API SolStatus sol_relu_cost(const SolRelu *args, SolCost *out, SolError *err);
 
 // y = x * x_scale / y_scale, between any two of fp64, fp32, fp16, bf16, fp8 (e4m3), int8, int32 and int64. Computed in fp32, or in
-// fp64 where one of them is fp64, int32 or int64. fp8 saturates to +-448; integers are rounded to the nearest, ties to even,
+// fp64 where one of them is fp64, int32 or int64 (to fp32's precision where int32 becomes fp16, bf16 or fp8). fp8 saturates to +-448; integers are rounded to the nearest, ties to even,
 // and saturate, a NaN becomes 0. y may be x where the types agree.
 typedef struct SolCast {
   void *y;              // (M, N)

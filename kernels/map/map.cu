@@ -90,6 +90,30 @@ INLINE MapScales map_scales(const MapParams &p) {
   return s;
 }
 
+// x = its mantissa, from 1 to 2, times the power of two that it returns; zeros, infinities and NaN stay as they are.
+INLINE int map_exponent(float *x) {
+  int e = fabsf(*x) < 0x1p-126f ? -64 : 0;
+  if (e) *x = __fmul_rn(*x, 0x1p64f);
+  uint32_t bits = __float_as_uint(*x), power = bits >> 23 & 255;
+  if (power == 0 || power == 255) return 0;
+  *x = __uint_as_float((bits & 0x807fffff) | 0x3f800000);
+  return e + (int)power - 127;
+}
+
+// Whether int32 that is scaled becomes a type of up to two bytes: by map_ratio.
+INLINE bool map_by_ratio(const MapParams &p, int in, int out) {
+  return in == 4 && out < 4 && p.a_kind == KIND_INT32 && (p.a_scale || p.y_scale);
+}
+
+// a / y as the product of two floats: neither x * a nor the quotient need be what a float holds, only the result.
+INLINE MapScales map_ratio(MapScales s) {
+  int e = map_exponent(&s.a) - map_exponent(&s.y), half = min(max(e / 2, -125), 126), rest = min(max(e - half, -125), 126);
+  MapScales r;
+  r.a = __fmul_rn(__fdividef(s.a, s.y), __uint_as_float((uint32_t)(half + 127) << 23));
+  r.y = __uint_as_float((uint32_t)(rest + 127) << 23);
+  return r;
+}
+
 // x / scale, by the reciprocal. Where the scale is so small that this overflows, both are multiplied by a power of two first: a division
 // would call a function, whose registers all threads would have to have.
 INLINE void map_over(float *f, int per, float scale) {
@@ -103,19 +127,50 @@ INLINE void map_over(float *f, int per, float scale) {
   for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], inverse);
 }
 
+// y = f(a * a_scale, b) / y_scale of elements as floats, in place of those of a.
+INLINE void map_floats(const MapParams &p, MapScales s, int per, int in, int out, float *f, const float *g) {
+  bool ratio = map_by_ratio(p, in, out);
+  if (p.a_scale || ratio) {
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], s.a);
+  }
+  if (ratio) {
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], s.y);
+  }
+  if (in > 1) map_all(p.f, per, f, g); // bytes are cast alone
+  if (p.y_scale && !ratio) map_over(f, per, s.y);
+}
+
 // Everything between loading and storing a chunk.
 INLINE void map_chunk(const MapParams &p, MapScales s, bool two, int per, int in, int out, const uint32_t *a, const uint32_t *b,
                       uint32_t *y) {
   float f[16], g[16];
   map_widen(a, per, in, p.a_kind, f);
-  if (p.a_scale) {
-#pragma unroll
-    for (int j = 0; j < per; j++) f[j] = __fmul_rn(f[j], s.a);
-  }
   if (two) map_widen(b, per, in, p.a_kind, g);
-  if (in > 1) map_all(p.f, per, f, g); // bytes are cast alone
-  if (p.y_scale) map_over(f, per, s.y);
+  map_floats(p, s, per, in, out, f, g);
   map_narrow(f, per, out, p.y_kind, y);
+}
+
+// x / over, to the nearest, for floats `over` and scaled int32, with the inverse of `over`: a product, corrected by its remainder. What
+// is not finite, and zeros, are as the product has them; the sign of a zero is not kept.
+INLINE double exact_over(double x, double over, double inverse) {
+  double q = __dmul_rn(x, inverse), exact = __fma_rn(__fma_rn(-over, q, x), inverse, q);
+  return ((uint32_t)__double2hiint(q) & 0x7fffffff) - 1 < 0x7ff00000 - 1 ? exact : q;
+}
+
+// Everything between loading and storing a chunk, where one of the types is int32 that is scaled: the other is fp32, or x of 2 bytes.
+// A scale of 1 that is not there multiplies and divides as others do.
+INLINE void exact_chunk(const MapParams &p, MapScales s, double inverse, int per, int in, int out, const uint32_t *a, uint32_t *y) {
+  bool whole = in == 4 && p.a_kind == KIND_INT32, to_whole = in == 2 || p.y_kind == KIND_INT32;
+  float f[4];
+  if (!whole) to_floats(a, per, kind_of(in, p.a_kind), f);
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    double d = whole ? (double)(int32_t)a[j] : (double)f[j];
+    d = exact_over(__dmul_rn(d, (double)s.a), (double)s.y, inverse);
+    y[j] = !to_whole ? __float_as_uint((float)d) : d != d ? 0 : (uint32_t)__double2int_rn(d);
+  }
 }
 
 INLINE uint64_t map_first(int each) {
@@ -150,8 +205,8 @@ INLINE void lean_load(const void *x, int64_t at, int64_t left, int per, int in, 
 
 // Dense tensors and rows of whole chunks, all on their boundaries. `each` chunks a thread, as many apart as a block has threads: all
 // loads are in flight before the first is used.
-INLINE void map_lean(int in, int out, int inputs, const MapParams &p) {
-  const int per = CHUNK_OF(in, out), each = MAP_EACH(in, out);
+INLINE void map_lean(int in, int out, int inputs, bool exact, const MapParams &p) {
+  const int per = CHUNK_OF(in, out), each = exact ? MAP_EXACT_EACH : MAP_EACH(in, out);
   uint64_t first = map_first(each);
   uint32_t a[2][4], b[2][4], w[4];
   begin_kernel();
@@ -165,19 +220,20 @@ INLINE void map_lean(int in, int out, int inputs, const MapParams &p) {
     lean_load(p.a, lean_place(p, i, per, p.a_stride), left, per, in, a[k]);
     if (inputs > 1) lean_load(p.b, lean_place(p, i, per, p.b_stride), left, per, in, b[k]);
   }
+  if (map_by_ratio(p, in, out)) s = map_ratio(s);
+  double inverse = exact ? __drcp_rn((double)s.y) : 1;
 #pragma unroll
   for (int k = 0; k < each; k++) {
     uint64_t i = first + k * MAP_THREADS;
     if (i >= p.spread.chunks) continue;
     int64_t left = p.flat ? p.spread.length - (int64_t)(i * per) : per;
     char *y = (char *)p.y + lean_place(p, i, per, p.y_stride) * out;
-    map_chunk(p, s, inputs > 1, per, in, out, a[k], b[k], w);
+    if (exact) exact_chunk(p, s, inverse, per, in, out, a[k], w);
+    else map_chunk(p, s, inputs > 1, per, in, out, a[k], b[k], w);
     if (left >= per) store_aligned(y, per * out / 4, w);
     else store_part(y, 0, (int)left * out, per * out / 4, out, w);
   }
 }
-
-INLINE void exact_chunk(const MapParams &p, MapScales s, double inverse, int per, int in, int out, const uint32_t *a, uint32_t *y);
 
 // Rows that start and end anywhere. exact: in double precision, for int32 that is scaled.
 INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p) {
@@ -198,6 +254,7 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
     load_chunk(extent_of(p.a, p.a_stride, p.spread, in), x, c[k], p.spread.length, per, in, &a[k]);
     if (inputs > 1) load_chunk(extent_of(p.b, p.b_stride, p.spread, in), z, c[k], p.spread.length, per, in, &b[k]);
   }
+  if (map_by_ratio(p, in, out)) s = map_ratio(s);
   double inverse = exact ? __drcp_rn((double)s.y) : 1;
 #pragma unroll
   for (int k = 0; k < each; k++) {
@@ -212,62 +269,104 @@ INLINE void map_any(int in, int out, int inputs, bool exact, const MapParams &p)
   }
 }
 
-// Element i as a float, and back. Sizes and kinds are known at run time.
-INLINE float map_load_one(const void *x, int64_t i, int size, int kind) {
-  uint32_t w[2] = {0, 0};
+// An element as it is stored, as a float, and back.
+INLINE float map_widen_one(uint32_t u, int size, int kind) {
+  uint32_t w[2] = {u, 0};
   float f[2];
-  if (size == 2) {
-    w[0] = ((const uint16_t *)x)[i];
-    map_widen(w, 2, 2, kind, f);
-  } else if (size == 4) {
-    w[0] = ((const uint32_t *)x)[i];
-    map_widen(w, 2, 4, kind, f);
-  } else {
-    w[0] = ((const uint8_t *)x)[i];
-    map_widen(w, 2, 1, kind, f);
-  }
+  map_widen(w, 2, size, kind, f);
   return f[0];
 }
-
-INLINE void map_store_one(void *y, int64_t i, int size, int kind, float value) {
+INLINE uint32_t map_narrow_one(float value, int size, int kind) {
   float f[2] = {value, 0};
   uint32_t w[2];
-  if (size == 2) {
-    map_narrow(f, 2, 2, kind, w);
-    ((uint16_t *)y)[i] = (uint16_t)w[0];
-  } else if (size == 4) {
-    map_narrow(f, 2, 4, kind, w);
-    ((uint32_t *)y)[i] = w[0];
-  } else {
-    map_narrow(f, 2, 1, kind, w);
-    ((uint8_t *)y)[i] = (uint8_t)w[0];
-  }
+  map_narrow(f, 2, size, kind, w);
+  return w[0];
 }
 
-KERNEL __launch_bounds__(MAP_THREADS, 8) sol_map_single(const __grid_constant__ MapParams p) {
-  int64_t row, column;
+// Short rows that are apart: several elements of a thread.
+INLINE void map_short(int in, int out, int inputs, const MapParams &p) {
+  Singles at = singles_place(p.spread);
+  uint32_t a[SINGLE_EACH], b[SINGLE_EACH];
+  float f[SINGLE_EACH], g[SINGLE_EACH];
   begin_kernel();
-  if (!single_place(p.spread, &row, &column)) return;
-  unit_ends((const char *)p.y + row * p.y_stride * p.y_size, p.spread.ends, (uint64_t)column, (uint64_t)p.spread.length);
   MapScales s = map_scales(p);
-  float f = map_load_one(p.a, row * p.a_stride + column, p.a_size, p.a_kind), g = 0;
-  if (p.b) g = map_load_one(p.b, row * p.b_stride + column, p.a_size, p.a_kind);
-  if (p.a_scale) f = __fmul_rn(f, s.a);
-  map_all(p.f, 1, &f, &g);
-  if (p.y_scale) map_over(&f, 1, s.y);
-  map_store_one(p.y, row * p.y_stride + column, p.y_size, p.y_kind, f);
+  singles_ends(at, p.spread, p.y, p.y_stride * out, out);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    a[k] = singles_load(singles_at(at, k, p.a, p.a_stride * in, in), in);
+    if (inputs > 1) b[k] = singles_load(singles_at(at, k, p.b, p.b_stride * in, in), in);
+  }
+  if (map_by_ratio(p, in, out)) s = map_ratio(s);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    f[k] = map_widen_one(a[k], in, p.a_kind);
+    if (inputs > 1) g[k] = map_widen_one(b[k], in, p.a_kind);
+  }
+  map_floats(p, s, SINGLE_EACH, in, out, f, g);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++)
+    if (at.there[k]) singles_store(singles_at(at, k, p.y, p.y_stride * out, out), out, map_narrow_one(f[k], out, p.y_kind));
+}
+
+// The last element of a tensor, of a dense y.
+INLINE void map_last(int in, int out, int inputs, const MapParams &p, MapScales s) {
+  const uint32_t n = p.spread.small.by;
+  float f, g = 0;
+  f = map_widen_one(singles_load((const char *)p.a + (p.spread.last * p.a_stride + n - 1) * in, in), in, p.a_kind);
+  if (inputs > 1) g = map_widen_one(singles_load((const char *)p.b + (p.spread.last * p.b_stride + n - 1) * in, in), in, p.a_kind);
+  map_floats(p, s, 1, in, out, &f, &g);
+  singles_store((const char *)p.y + ((int64_t)p.spread.chunks - 1) * out, out, map_narrow_one(f, out, p.y_kind));
+}
+
+// Rows that are apart of inputs and not of y, and not on chunks: pairs of y.
+INLINE void map_pairs(int in, int out, int inputs, const MapParams &p) {
+  Pairs at = pairs_place(p.spread);
+  const uint32_t n = p.spread.small.by;
+  uint32_t a[SINGLE_EACH][2], b[SINGLE_EACH][2], w[2];
+  float f[2 * SINGLE_EACH], g[2 * SINGLE_EACH];
+  begin_kernel();
+  MapScales s = map_scales(p);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    pairs_load(at, k, p.a, p.a_stride * in, n, in, a[k]);
+    if (inputs > 1) pairs_load(at, k, p.b, p.b_stride * in, n, in, b[k]);
+  }
+  if (map_by_ratio(p, in, out)) s = map_ratio(s);
+  if (p.spread.chunks % 2 && thread_index() == 0) map_last(in, out, inputs, p, s);
+#pragma unroll
+  for (int k = 0; k < 2 * SINGLE_EACH; k++) {
+    f[k] = map_widen_one(a[k / 2][k % 2], in, p.a_kind);
+    if (inputs > 1) g[k] = map_widen_one(b[k / 2][k % 2], in, p.a_kind);
+  }
+  map_floats(p, s, 2 * SINGLE_EACH, in, out, f, g);
+#pragma unroll
+  for (int k = 0; k < SINGLE_EACH; k++) {
+    map_narrow(f + 2 * k, 2, out, p.y_kind, w);
+    pairs_store(at, k, p.y, out, w);
+  }
 }
 
 #define MAP_LEAN(in, out, inputs, blocks)                                                                    \
   KERNEL __launch_bounds__(MAP_THREADS, blocks) sol_map_lean_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
-    map_lean(in, out, inputs, p);                                                                            \
+    map_lean(in, out, inputs, false, p);                                                                            \
   }
 #define MAP_ANY(in, out, inputs, blocks)                                                                     \
   KERNEL __launch_bounds__(MAP_THREADS, blocks) sol_map_any_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
     map_any(in, out, inputs, false, p);                                                                      \
   }
+#define MAP_SHORT(in, out, inputs)                                                                           \
+  KERNEL __launch_bounds__(SINGLE_THREADS, 6) sol_map_short_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
+    map_short(in, out, inputs, p);                                                                           \
+  }
+#define MAP_PAIRS(in, out, inputs)                                                                           \
+  KERNEL __launch_bounds__(SINGLE_THREADS, inputs > 1 ? 4 : 5) sol_map_pairs_##in##_##out##_##inputs(const __grid_constant__ MapParams p) { \
+    map_pairs(in, out, inputs, p);                                                                           \
+  }
 #define MAP_EXACT(in, out)                                                                                   \
-  KERNEL __launch_bounds__(MAP_THREADS, 5) sol_map_exact_##in##_##out(const __grid_constant__ MapParams p) { \
+  KERNEL __launch_bounds__(MAP_THREADS, 6) sol_map_exact_lean_##in##_##out(const __grid_constant__ MapParams p) { \
+    map_lean(in, out, 1, true, p);                                                                           \
+  }                                                                                                          \
+  KERNEL __launch_bounds__(MAP_THREADS, 5) sol_map_exact_any_##in##_##out(const __grid_constant__ MapParams p) { \
     map_any(in, out, 1, true, p);                                                                            \
   }
 #include "map.def"
@@ -365,34 +464,6 @@ INLINE double wide_over(double x, double over, double inverse) {
   double q = __dmul_rn(x, inverse), size = fabs(q);
   if (size >= 0x1p-900 && size <= 0x1p900) return __fma_rn(__fma_rn(-over, q, x), inverse, q);
   return x == 0 && inverse <= 0x1p900 ? q : __ddiv_rn(x, over);
-}
-
-// The same where one of the types is int32 and the scales are floats: such quotients are neither very large nor very small, and the sign of
-// a zero is not kept. What is not finite, and zeros, are as the product has them.
-INLINE double exact_over(double x, double over, double inverse) {
-  double q = __dmul_rn(x, inverse);
-  return q != 0 && fabs(q) <= 0x1p900 ? __fma_rn(__fma_rn(-over, q, x), inverse, q) : q;
-}
-
-// Everything between loading and storing a chunk, where one of the types is int32.
-INLINE void exact_chunk(const MapParams &p, MapScales s, double inverse, int per, int in, int out, const uint32_t *a, uint32_t *y) {
-  float f[4];
-  int whole[4];
-  if (in == 2 || p.a_kind != KIND_INT32) to_floats(a, per, kind_of(in, p.a_kind), f);
-#pragma unroll
-  for (int j = 0; j < per; j++) {
-    double d = in == 2 || p.a_kind != KIND_INT32 ? (double)f[j] : (double)(int32_t)a[j];
-    if (p.a_scale) d = __dmul_rn(d, (double)s.a);
-    if (p.y_scale) d = exact_over(d, (double)s.y, inverse);
-    f[j] = (float)d;
-    whole[j] = d != d ? 0 : __double2int_rn(d);
-  }
-  if (out == 2 || p.y_kind != KIND_INT32) {
-    from_floats(f, per, kind_of(out, p.y_kind), y);
-  } else {
-#pragma unroll
-    for (int j = 0; j < per; j++) y[j] = (uint32_t)whole[j];
-  }
 }
 
 // chunks: pairs of elements that start at a pair's boundary of y; the first and the last of a row may be one alone.

@@ -298,6 +298,36 @@ INLINE void quantize_rows(const QuantizeParams &p, int in, int kind, int how, in
   cells_end(c, r.column + count * r.turn, words);
 }
 
+// The same for rows of whole chunks on 16 bytes, y's on a chunk's results: each chunk is one load and one store, and threads next to each
+// other have chunks next to each other. It takes few registers, so that many rows are under way.
+INLINE void quantize_whole(const QuantizeParams &p, int in, int kind, int how, int count) {
+  __shared__ uint32_t tops[QUANTIZE_ROW(2) / 32];
+  const int per = 16 / in;
+  RowLanes a = row_lanes(p.lane_bits);
+  const bool alone = p.lane_bits < 0;
+  int lane = alone ? threadIdx.x : a.lane, turn = alone ? blockDim.x : a.lanes, left = a.row < p.m ? (int)p.n / per - lane : 0;
+  const char *x = (const char *)p.x + (int64_t)a.row * p.x_stride + lane * 16;
+  char *y = (char *)p.y + (int64_t)a.row * p.y_stride + lane * per;
+  Vec v[6];
+  uint32_t most[2] = {0, 0}, w[2];
+  begin_kernel();
+#pragma unroll
+  for (int k = 0; k < count; k++) v[k].v = load_if(x + k * turn * 16, k * turn < left);
+#pragma unroll
+  for (int k = 0; k < count; k++) most_chunk(most, v[k], in, kind);
+  uint32_t top = most_bits(most, in, kind);
+  if (alone) top = block_top(top, tops);
+  else
+    for (int o = a.lanes / 2; o; o /= 2) top = max(top, __shfl_xor_sync(~0u, top, o));
+  float times = scale_group(p, how, __uint_as_float(top), a.row, lane == 0 && left > 0);
+#pragma unroll
+  for (int k = 0; k < count; k++) {
+    if (k * turn >= left) continue;
+    pack_chunk(how, in, kind, v[k], times, w);
+    store_aligned(y + k * turn * per, per / 4, w);
+  }
+}
+
 // The largest over the blocks of a cluster.
 INLINE uint32_t cluster_top(uint32_t top, int blocks, ClusterExchange *exchange) {
   exchange_all(exchange, blocks, make_float2(__uint_as_float(top), 0));
@@ -489,6 +519,7 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   }
 #define BLOCKS(how, kind) quantize_blocks(p, in, kind, how, &edges)
 #define ROWS(how, kind)  quantize_rows(p, in, kind, how, count)
+#define WHOLE(how, kind) quantize_whole(p, in, kind, how, count)
 #define HELD(how, kind)  quantize_held(p, in, kind, how, &shared, memory)
 #define CLUSTER(how, kind) quantize_cluster(p, in, kind, how, &shared, memory)
 #define PARTS(how, kind) quantize_parts(p, in, kind, how, memory)
@@ -498,6 +529,12 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   sol_quantize_rows_##in_##_##count_(const __grid_constant__ QuantizeParams p) {                             \
     const int in = in_, count = count_;                                                                      \
     QUANTIZE_ALL(ROWS)                                                                                       \
+  }
+#define QUANTIZE_WHOLE(in_, count_, blocks)                                                                  \
+  KERNEL __launch_bounds__(QUANTIZE_ROW(count_), blocks)                                                     \
+  sol_quantize_whole_##in_##_##count_(const __grid_constant__ QuantizeParams p) {                            \
+    const int in = in_, count = count_;                                                                      \
+    QUANTIZE_ALL(WHOLE)                                                                                      \
   }
 #define QUANTIZE(in_)                                                                                        \
   KERNEL __launch_bounds__(QUANTIZE_BLOCK, 5) sol_quantize_blocks_##in_(const __grid_constant__ QuantizeParams p) { \
@@ -509,6 +546,10 @@ INLINE void part_put(const QuantizePart &a, char *y, int first, const uint4 *mem
   QUANTIZE_ROWS(in_, 3)                                                                                      \
   QUANTIZE_ROWS(in_, 4)                                                                                      \
   QUANTIZE_ROWS(in_, 6)                                                                                      \
+  QUANTIZE_WHOLE(in_, 2, 4)                                                                                  \
+  QUANTIZE_WHOLE(in_, 3, 3)                                                                                  \
+  QUANTIZE_WHOLE(in_, 4, 3)                                                                                  \
+  QUANTIZE_WHOLE(in_, 6, 3)                                                                                  \
   KERNEL __launch_bounds__(HELD_THREADS, 2) sol_quantize_held_##in_(const __grid_constant__ QuantizeParams p) { \
     extern __shared__ __align__(128) uint4 memory[];                                                         \
     __shared__ QuantizeHeld shared;                                                                          \

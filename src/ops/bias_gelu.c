@@ -6,7 +6,9 @@
 static const char *const kernel_names[] = {
 #define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) "sol_bias_gelu_" #name,
 #define COLUMNS_DENSE(in, out)                                 "sol_bias_gelu_dense_" #in "_" #out,
-#define COLUMNS_ANY(in, out)                                   "sol_bias_gelu_" #in "_" #out,
+#define COLUMNS_ANY(in, out, alike)                            "sol_bias_gelu_" #in "_" #out "_" #alike,
+#define COLUMNS_SHORT(in, out)                                 "sol_bias_gelu_short_" #in "_" #out,
+#define COLUMNS_PAIRS(in, out)                                 "sol_bias_gelu_pairs_" #in "_" #out,
 #define COLUMNS_SINGLE()                                       "sol_bias_gelu_single",
 #include "kernels/columns.def"
 };

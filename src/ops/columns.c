@@ -7,7 +7,9 @@
 enum {
 #define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) KERNEL_##name,
 #define COLUMNS_DENSE(in, out)                                 KERNEL_DENSE_##in##_##out,
-#define COLUMNS_ANY(in, out)                                   KERNEL_##in##_##out,
+#define COLUMNS_ANY(in, out, alike)                            KERNEL_##in##_##out##_##alike,
+#define COLUMNS_SHORT(in, out)                                 KERNEL_SHORT_##in##_##out,
+#define COLUMNS_PAIRS(in, out)                                 KERNEL_PAIRS_##in##_##out,
 #define COLUMNS_SINGLE()                                       KERNEL_SINGLE,
 #include "kernels/columns.def"
   KERNEL_COUNT
@@ -155,6 +157,13 @@ static SolStatus launch_lean(SolContext *ctx, const OpsDef *def, const Columns *
   return ops_launch(ctx, def, &l, stream);
 }
 
+// Whether every chunk of y, of `per` elements on its own boundary, starts where one of x does.
+static bool is_alike(const Columns *a, int64_t xs, int64_t ys, bool flat, int per) {
+  uintptr_t x = (uintptr_t)a->x / (uintptr_t)ops_size(a->dtype),
+            y = (uintptr_t)a->y / (uintptr_t)ops_size(out_of(a));
+  return (x - y) % (uintptr_t)per == 0 && (flat || (xs - ys) % per == 0);
+}
+
 SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, SolStream stream) {
   int64_t ys = ops_stride(a->y_stride, a->n), xs = ops_stride(a->x_stride, a->n);
   int lean = lean_kernel(ctx, a, xs, ys);
@@ -165,8 +174,9 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
   bool flat = elementwise_flat(a->m, a->n, a->y_stride, a->x_stride);
   bool wide_in = a->dtype == SOL_FP32, wide_out = out_of(a) == SOL_FP32;
   int per = elementwise_chunk(a->dtype, out_of(a));
-  // Of 2 * COLUMNS_APART rows the first half have threads of their own.
-  int64_t rows = flat ? a->m : ops_ceil_div(a->m, 2 * COLUMNS_APART) * COLUMNS_APART;
+  bool alike = is_alike(a, xs, ys, flat, per);
+  // Of a thread's rows, COLUMNS_APART apart, only the first counts.
+  int64_t rows = flat ? a->m : ops_ceil_div(a->m, COLUMNS_ROWS * COLUMNS_APART) * COLUMNS_APART;
   ColumnsParams p = {
       .y = a->y,
       .x = a->x,
@@ -182,18 +192,24 @@ SolStatus columns_launch(SolContext *ctx, const OpsDef *def, const Columns *a, S
       .pieces = a->n >= 16 && a->n <= ELEMENTWISE_SMALL - 8,
       .scale = a->scale};
   p.spread.last = flat ? 0 : a->m - 1;
-  OpsLaunch l = {.kernel = KERNEL_2_2 + 2 * wide_in + wide_out,
+  OpsLaunch l = {.kernel = KERNEL_2_2_0 + 4 * wide_in + 2 * wide_out + alike,
                  .block = THREADS,
                  .early = true,
                  .params = &p,
                  .bytes = sizeof p};
-  if (small || elementwise_single(a->n, wide_out ? 4 : 2, flat)) {
-    int out = wide_out ? 4 : 2;
-    p.spread = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
+  uint32_t each = 1; // chunks of a thread
+  int in = ops_size(a->dtype), out = wide_out ? 4 : 2;
+  Spread singles = elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n);
+  bool several = !small && elementwise_several(&singles, xs * in, ys * out);
+  bool pairs = several && !flat && ys == a->n && elementwise_aligned(a->y, 0, 2 * out);
+  if (small || pairs || elementwise_single(a->n, out, flat)) {
+    p.spread = singles;
     p.spread.ends = ends_bytes(a->y, a->x, ys * out, a->n * out);
-    l.kernel = KERNEL_SINGLE;
+    l.kernel =
+        several ? (pairs ? KERNEL_PAIRS_2_2 : KERNEL_SHORT_2_2) + 2 * wide_in + wide_out : KERNEL_SINGLE;
+    each = several ? ELEMENTWISE_SINGLES * (pairs ? 2 : 1) : 1;
   }
-  ops_grid(l.grid, p.spread.chunks, l.block);
+  ops_grid(l.grid, p.spread.chunks, l.block * each);
   return ops_launch(ctx, def, &l, stream);
 }
 

@@ -40,7 +40,7 @@ SolStatus bias_check(const void *args, SolError *err);
 void bias_cost(const void *args, SolOpArgs *op);
 
 // Kernels of one operation, those of kernels/columns.def.
-enum { COLUMNS_KERNELS = 19, COLUMNS_OPTIONS = 2, COLUMNS_SHAPES = 16 };
+enum { COLUMNS_KERNELS = 31, COLUMNS_OPTIONS = 2, COLUMNS_SHAPES = 16 };
 
 // Option 1: where rows have a stride, y's is not x's.
 extern const char *const columns_options[COLUMNS_OPTIONS];

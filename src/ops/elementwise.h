@@ -42,6 +42,12 @@ static inline bool elementwise_single(int64_t n, int out, bool flat) {
   return !flat && n * out < SHORT;
 }
 
+// Whether a thread may take several of such a spread's elements (singles_place): all that depends on a place is of 32 bits.
+enum { ELEMENTWISE_SINGLES = 4 };
+static inline bool elementwise_several(const Spread *s, int64_t x_stride, int64_t y_stride) { // bytes
+  return s->small.by && x_stride >= 0 && y_stride >= 0 && x_stride <= UINT32_MAX && y_stride <= UINT32_MAX;
+}
+
 // And where there are so few elements that all threads run at a time: it is then the length of a thread's code that counts, unless rows
 // are whole chunks.
 static inline bool elementwise_small(const SolContext *ctx, int64_t m, int64_t n) {

@@ -9,19 +9,22 @@
 enum {
 #define MAP_LEAN(in, out, inputs, blocks) KERNEL_##in##_##out##_##inputs,
 #define MAP_ANY(in, out, inputs, blocks)  KERNEL_ANY_##in##_##out##_##inputs,
-#define MAP_EXACT(in, out)                KERNEL_EXACT_##in##_##out,
+#define MAP_SHORT(in, out, inputs)        KERNEL_SHORT_##in##_##out##_##inputs,
+#define MAP_PAIRS(in, out, inputs)        KERNEL_PAIRS_##in##_##out##_##inputs,
+#define MAP_EXACT(in, out)                KERNEL_EXACT_LEAN_##in##_##out, KERNEL_EXACT_ANY_##in##_##out,
 #include "kernels/map/map.def"
   KERNEL_WIDE,
-  KERNEL_SINGLE,
   KERNEL_COUNT
 };
 _Static_assert((int)KERNEL_COUNT == (int)MAP_KERNELS, "op_map.h and kernels/map/map.def disagree");
 const char *const map_kernels[MAP_KERNELS] = {
 #define MAP_LEAN(in, out, inputs, blocks) "sol_map_lean_" #in "_" #out "_" #inputs,
 #define MAP_ANY(in, out, inputs, blocks)  "sol_map_any_" #in "_" #out "_" #inputs,
-#define MAP_EXACT(in, out)                "sol_map_exact_" #in "_" #out,
+#define MAP_SHORT(in, out, inputs)        "sol_map_short_" #in "_" #out "_" #inputs,
+#define MAP_PAIRS(in, out, inputs)        "sol_map_pairs_" #in "_" #out "_" #inputs,
+#define MAP_EXACT(in, out)                "sol_map_exact_lean_" #in "_" #out, "sol_map_exact_any_" #in "_" #out,
 #include "kernels/map/map.def"
-    "sol_map_wide", "sol_map_single"};
+    "sol_map_wide"};
 
 const int64_t map_shapes[MAP_SHAPES][4] = {{1, 1},   {5, 2},    {40, 7},   {33, 31},   {7, 128}, {300, 9},
                                            {2, 769}, {4, 4096}, {1, 8191}, {1, 65536}, {0, 64},  {3, 0}};
@@ -152,11 +155,13 @@ static int step_of(SolDtype d) { // in map.def's order of sizes
   return ops_size(d) == 4 ? 2 : ops_size(d) - 1;
 }
 
-// Whether fp32 holds what the kernels compute: an int32 that is only converted is rounded to it in any case.
+// Whether fp32 holds what the kernels compute: an int32 that is only converted is rounded to it in any case, and one that is scaled
+// becomes a type with a third of its digits or fewer.
 static bool in_floats(const Map *m) {
-  bool scaled = m->a_scale || m->y_scale;
-  return (map_is_narrow(m->dtype) || (m->dtype == SOL_INT32 && !scaled)) &&
-         (map_is_narrow(out_of(m)) || (out_of(m) == SOL_INT32 && !scaled));
+  SolDtype out = out_of(m);
+  bool scaled = m->a_scale || m->y_scale, coarse = out == SOL_FP16 || out == SOL_BF16 || out == SOL_FP8;
+  return (map_is_narrow(m->dtype) || (m->dtype == SOL_INT32 && (!scaled || coarse))) &&
+         (map_is_narrow(out) || (out == SOL_INT32 && !scaled));
 }
 
 // Whether every row of the tensor starts at a chunk. Dense: they are one row.
@@ -172,42 +177,51 @@ static bool is_lean(const Map *m, const MapParams *p, int per) {
          (!m->b || starts_at_chunks(m->b, p->b_stride * in, p->flat, per * in));
 }
 
-static void plan_single(const Map *m, MapParams *p, OpsLaunch *l) {
-  p->a_size = ops_size(m->dtype), p->y_size = ops_size(out_of(m));
-  p->spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
-  p->spread.ends = ends_bytes(m->y, m->a, p->y_stride * p->y_size, m->n * p->y_size);
-  l->kernel = KERNEL_SINGLE;
-  ops_grid(l->grid, p->spread.chunks, l->block);
+// Rows that are apart, of both sides and short or of the inputs alone: several elements of a thread, or pairs of them. step: of the types
+// and inputs. False: it is another kernel's.
+static bool plan_singles(const Map *m, MapParams *p, OpsLaunch *l, int step) {
+  int64_t in = ops_size(m->dtype), out = ops_size(out_of(m));
+  Spread spread = elementwise_rows((uint64_t)m->n, (uint64_t)m->m, m->n);
+  bool pairs = !p->flat && p->y_stride == m->n && elementwise_aligned(m->y, 0, (int)(2 * out));
+  if (!pairs && !elementwise_single(m->n, (int)out, p->flat)) return false;
+  if (!elementwise_several(&spread, p->a_stride * in, p->y_stride * out) || p->b_stride * in > UINT32_MAX)
+    return false;
+  p->spread = spread;
+  p->spread.ends = ends_bytes(m->y, m->a, p->y_stride * out, m->n * out);
+  l->kernel = (pairs ? KERNEL_PAIRS_1_1_1 : KERNEL_SHORT_1_1_1) + step;
+  ops_grid(l->grid, spread.chunks, l->block * ELEMENTWISE_SINGLES * (pairs ? 2 : 1));
+  return true;
 }
 
 static void plan_floats(const Map *m, MapParams *p, OpsLaunch *l) {
   int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
   int step = 3 * step_of(m->dtype) + step_of(out_of(m));
   bool lean = is_lean(m, p, per);
-  if (!lean && elementwise_single(m->n, out, p->flat)) {
-    plan_single(m, p, l);
-    return;
-  }
+  if (m->b) step += KERNEL_2_1_2 - KERNEL_2_1_1; // whose elements have more than a byte
+  if (!lean && plan_singles(m, p, l, step)) return;
   p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat,
                                  lean ? 0 : MAP_THREADS * MAP_ANY_EACH(in, out));
   if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
   l->kernel = (lean ? KERNEL_1_1_1 : KERNEL_ANY_1_1_1) + step;
-  if (m->b) l->kernel += KERNEL_2_1_2 - KERNEL_2_1_1; // whose elements have more than a byte
   ops_grid(l->grid, p->spread.chunks,
            l->block * (uint32_t)(lean ? MAP_EACH(in, out) : MAP_ANY_EACH(in, out)));
 }
 
-// int32 that is scaled, the other type of 2 or 4 bytes.
+// int32 that is scaled and becomes fp32, or comes from a type of 2 or 4 bytes.
 static bool is_exact(const Map *m) {
-  int in = ops_size(m->dtype), out = ops_size(out_of(m));
-  return (in == 2 || in == 4) && (out == 2 || out == 4);
+  return ops_size(out_of(m)) == 4 && (ops_size(m->dtype) == 2 || ops_size(m->dtype) == 4);
 }
 
 static void plan_exact(const Map *m, MapParams *p, OpsLaunch *l) {
-  int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype), out = ops_size(out_of(m));
-  p->spread =
-      elementwise_spread(m->y, m->m, m->n, m->y_stride, per, out, p->flat, MAP_THREADS * MAP_EXACT_EACH);
-  l->kernel = in == 2 ? KERNEL_EXACT_2_4 : out == 2 ? KERNEL_EXACT_4_2 : KERNEL_EXACT_4_4;
+  int per = elementwise_chunk(m->dtype, out_of(m)), in = ops_size(m->dtype);
+  bool lean = is_lean(m, p, per);
+  p->spread = elementwise_spread(m->y, m->m, m->n, m->y_stride, per, 4, p->flat,
+                                 lean ? 0 : MAP_THREADS * MAP_EXACT_EACH);
+  if (lean && !p->flat) p->row32 = elementwise_divider32((uint32_t)(m->n / per));
+  if (in == 2)
+    l->kernel = lean ? KERNEL_EXACT_LEAN_2_4 : KERNEL_EXACT_ANY_2_4;
+  else
+    l->kernel = lean ? KERNEL_EXACT_LEAN_4_4 : KERNEL_EXACT_ANY_4_4;
   ops_grid(l->grid, p->spread.chunks, l->block * MAP_EXACT_EACH);
 }
 

@@ -28,7 +28,7 @@ bool map_takes(SolDtype dtype);
 bool map_is_narrow(SolDtype dtype);
 
 // Rows shorter than a chunk, chunks that hold parts of several rows, several blocks.
-enum { MAP_SHAPES = 12, MAP_KERNELS = 35 };
+enum { MAP_SHAPES = 12, MAP_KERNELS = 65 };
 extern const int64_t map_shapes[MAP_SHAPES][4];
 extern const char *const map_kernels[MAP_KERNELS];
 #define MAP_OP OPS_CASES(map_shapes, ops_row_bench), OPS_KERNELS("map", map_kernels)

@@ -19,6 +19,10 @@ enum {
   KERNEL_ROWS_3,
   KERNEL_ROWS_4,
   KERNEL_ROWS_6,
+  KERNEL_WHOLE_2,
+  KERNEL_WHOLE_3,
+  KERNEL_WHOLE_4,
+  KERNEL_WHOLE_6,
   KERNEL_HELD,
   KERNEL_PARTS,
   KERNEL_NARROW,
@@ -29,9 +33,10 @@ enum {
 };
 #define NAMES(in)                                                                                            \
   "sol_quantize_blocks_" in, "sol_quantize_rows_" in "_2", "sol_quantize_rows_" in "_3",                     \
-      "sol_quantize_rows_" in "_4", "sol_quantize_rows_" in "_6", "sol_quantize_held_" in,                   \
-      "sol_quantize_parts_" in, "sol_quantize_narrow_" in, "sol_quantize_stream_" in,                        \
-      "sol_quantize_cluster_" in
+      "sol_quantize_rows_" in "_4", "sol_quantize_rows_" in "_6", "sol_quantize_whole_" in "_2",             \
+      "sol_quantize_whole_" in "_3", "sol_quantize_whole_" in "_4", "sol_quantize_whole_" in "_6",           \
+      "sol_quantize_held_" in, "sol_quantize_parts_" in, "sol_quantize_narrow_" in,                          \
+      "sol_quantize_stream_" in, "sol_quantize_cluster_" in
 static const char *const kernel_names[KERNEL_COUNT] = {NAMES("2"), NAMES("4")};
 static const uint32_t kernel_shared[KERNEL_COUNT] = {
     [KERNEL_HELD] = HELD_SHARED,           [KERNEL_PARTS] = PARTS_SHARED,
@@ -275,7 +280,9 @@ static int plan_rows(const SolContext *ctx, const SolQuantize *a, QuantizeParams
   enum { SIZES = 4 };
   static const int counts[SIZES] = {6, 4, 3, 2},
                    kernels[SIZES] = {KERNEL_ROWS_6, KERNEL_ROWS_4, KERNEL_ROWS_3, KERNEL_ROWS_2};
-  int in = ops_size(a->dtype);
+  int in = ops_size(a->dtype), per = 16 / in;
+  bool whole = a->n % per == 0 && elementwise_aligned(p->x, p->x_stride, 16) &&
+               elementwise_aligned(p->y, p->y_stride, per);
   int64_t chunks = chunks_of(p->x, p->x_stride, a->n, in), least = INT64_MAX;
   int kernel = KERNEL_HELD;
   for (int i = 0; i < SIZES; i++) {
@@ -285,7 +292,8 @@ static int plan_rows(const SolContext *ctx, const SolQuantize *a, QuantizeParams
     kernel = kernels[i];
     p->lane_bits = chunks_launch(threads, a->m, l);
   }
-  return kernel == KERNEL_HELD ? plan_long(ctx, a, p, l) : kernel;
+  if (kernel == KERNEL_HELD) return plan_long(ctx, a, p, l);
+  return whole ? kernel + KERNEL_WHOLE_2 - KERNEL_ROWS_2 : kernel;
 }
 
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {

@@ -4,7 +4,9 @@
 static const char *const kernel_names[] = {
 #define COLUMNS_LEAN(name, in, out, x_kind, y_kind, odd, each) "sol_scale_columns_" #name,
 #define COLUMNS_DENSE(in, out)                                 "sol_scale_columns_dense_" #in "_" #out,
-#define COLUMNS_ANY(in, out)                                   "sol_scale_columns_" #in "_" #out,
+#define COLUMNS_ANY(in, out, alike)                            "sol_scale_columns_" #in "_" #out "_" #alike,
+#define COLUMNS_SHORT(in, out)                                 "sol_scale_columns_short_" #in "_" #out,
+#define COLUMNS_PAIRS(in, out)                                 "sol_scale_columns_pairs_" #in "_" #out,
 #define COLUMNS_SINGLE()                                       "sol_scale_columns_single",
 #include "kernels/columns.def"
 };

@@ -294,6 +294,23 @@ static int plan_narrow(const SolContext *ctx, const SolSiluMul *a, Shape s, Silu
   return (s.in == 4 ? KERNEL_NARROW_4_0 : KERNEL_NARROW_2_0) + (a->n > FEW);
 }
 
+// By gated_mul's kernels, which have some for rows that are apart and short, and for those that are apart of the inputs alone.
+static SolStatus launch_gated(SolContext *ctx, const SolSiluMul *a, SolStream stream) {
+  SolGatedMul gated = {.y = a->y,
+                       .gate = a->gate,
+                       .up = a->up,
+                       .scale = out_of(a) == SOL_FP8 ? a->scales : NULL,
+                       .m = a->m,
+                       .n = a->n,
+                       .y_stride = a->y_stride,
+                       .gate_stride = a->gate_stride,
+                       .up_stride = a->up_stride,
+                       .dtype = a->dtype,
+                       .out_dtype = out_of(a),
+                       .activation = SOL_GATE_SILU};
+  return ops_gated_mul.launch(ctx, &gated, stream);
+}
+
 static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   const SolSiluMul *a = args;
   Shape s = shape_of(a);
@@ -352,7 +369,9 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                             : s.out == 4 ? KERNEL_LEAN_4_4
                                          : KERNEL_LEAN_4_1);
     if (is_lean(a, s)) return launch_lean(ctx, a, s, lean, stream);
-    bool single = elementwise_single(a->n, s.out, s.flat) || elementwise_small(ctx, a->m, a->n);
+    bool single = elementwise_small(ctx, a->m, a->n);
+    if (!single && (elementwise_single(a->n, s.out, s.flat) || (!s.flat && s.y_stride == a->n)))
+      return launch_gated(ctx, a, stream);
     p.spread = single ? elementwise_rows((uint64_t)a->n, (uint64_t)a->m, a->n)
                       : elementwise_spread(a->y, a->m, a->n, s.y_stride, s.per, s.out, s.flat, 256);
     if (single) p.spread.ends = ends_bytes(a->y, NULL, s.y_stride * s.out, a->n * s.out);
