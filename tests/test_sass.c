@@ -615,6 +615,28 @@ TEST(a_line_of_its_own_shows_that_a_block_was_executed) {
   for (int i = 0; i < 3; i++) CHECK_NEAR(m.ptx[i].executed.fp32, 100, 1e-3);
 }
 
+// Guarded instructions of lines that were not executed (the long way of a division, of which ptxas makes no branch) say nothing of their
+// block, whose other line is elsewhere, too.
+TEST(guarded_lines_that_were_not_executed_say_nothing) {
+  for (int guarded = 0; guarded < 2; guarded++) {
+    Made m = {0};
+    m.ptx[0] = did(1, "add.f32 %f1, %f1, %f2;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+    m.ptx[1] = did(2, "add.f32 %f2, %f1, %f3;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 200);
+    add_inst(&m, 1, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+    add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+    add_block(&m, 2, 1, SASS_NONE);
+    for (uint32_t line = 50; line < 53; line++) add_inst(&m, line, SASS_UNIT_FP32, SASS_KIND_NONE, guarded);
+    add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+    add_block(&m, 4, 2, SASS_NONE);
+    add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+    add_block(&m, 1, SASS_NONE, SASS_NONE);
+    read_made(&m, gpu("h200"), 2);
+    double slots = m.ptx[0].executed.issues + m.ptx[1].executed.issues;
+    CHECK_NEAR(slots, guarded ? 100 * (1 + 1 + 4 + 1) : 100 * (1 + 2 + 1), 110);
+    CHECK(guarded ? slots > 590 : slots < 410);
+  }
+}
+
 // A loop of uniform additions, unrolled eight times: none of its instructions votes, and each line is there eight times.
 TEST(an_unrolled_loop_without_votes_is_executed_less_often) {
   Made m = {0};
