@@ -335,7 +335,16 @@ TEST(atomics_at_one_address) {
        "128;\n"
        "add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;",
        20, 640, 640, 96, false},
-      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, 0, 32, false},
+      // Each warp comes to the word of the one before: all but the first wait for it.
+      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, 31, 32, false},
+      // Four lanes of all eights, each at its word of one sector: a packet, and the first word again.
+      {"and.b32 %r1, %l, 7; setp.eq.u32 %p1, %r1, 3; shr.u32 %r1, %l, 3; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %in, %rd1;\n"
+       "@%p1 red.global.add.u32 [%rd2], 1;",
+       1, 128, 31, 32, false},
+      // Warps by turns at two words of one sector: no word has most of them.
+      {"setp.eq.u32 %p1, %l, 5; shr.u32 %r1, %i, 5; and.b32 %r1, %r1, 1; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %in, %rd1;\n"
+       "@%p1 red.global.add.u32 [%rd2], 1;",
+       1, 32, 0, 32, false},
       {"mov.u32 %r2, tile; red.shared.add.u32 [%r2], 1;", 32, 0, 0, 0, true},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -350,6 +359,26 @@ TEST(atomics_at_one_address) {
     CHECK_INT(touch(&s, s.in)->read, touch(&s, s.in)->written);
     CHECK_INT(touch(&s, s.in)->read_first, touch(&s, s.in)->written); // an atomic reads before it writes
     CHECK_INT(touch(&s, s.in)->written > 0, !cases[k].shared);
+    done(&s);
+  }
+}
+
+// Stores with a stride that only the addresses show: the second follows the first, if it is beside it and nothing was waited for.
+TEST(stores_that_follow_as_they_ran) {
+  static const struct {
+    const char *apart, *between;
+    bool follows;
+  } cases[] = {{"4", "", true}, {"64", "", false}, {"4", "bar.sync 0;", false}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    char body[512];
+    snprintf(body, sizeof body,
+             "mul.wide.u32 %%rd1, %%i, 8; add.u64 %%rd2, %%in, %%rd1; mov.u32 %%r1, %s; mul.wide.u32 %%rd3, %%r1, 1; add.u64 %%rd3, %%rd2, %%rd3;\n"
+             "st.global.u32 [%%rd2], %%i; %s st.global.u32 [%%rd3], %%i;",
+             cases[k].apart, cases[k].between);
+    Seen s;
+    see(&(Job){.body = body}, &s);
+    CHECK(!inst(&s, "st", 0)->follows);
+    if (!CHECK_INT(inst(&s, "st", 1)->follows, cases[k].follows)) printf("%s\n", body);
     done(&s);
   }
 }
