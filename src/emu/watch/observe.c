@@ -312,17 +312,18 @@ static uint32_t packets_of_line(const EmuAccess *acc, uint32_t mask, uint32_t ac
 // Whether a request without lanes at one address comes to the address that most requests come to: there they wait for each other. Where
 // another one takes its place it was not that, and its requests do not count. The emulator's order is none that hardware has: only an
 // address with most of all requests stays.
-static bool comes_again(EmuBin *bin, uint64_t at) {
-  if (at == bin->word && bin->lead) {
-    bin->lead++, bin->again++;
-    return true;
-  }
+static bool comes_again(EmuBin *bin, const EmuAccess *acc, uint32_t mask) {
+  for (uint32_t left = bin->lead ? mask : 0; left; left &= left - 1)
+    if (acc->addr[emu_first(left)] == bin->word) {
+      bin->lead++, bin->again++;
+      return true;
+    }
   if (bin->lead) {
     bin->lead--;
     return false;
   }
   bin->queue_lanes -= bin->again;
-  bin->word = at, bin->lead = 1, bin->again = 0;
+  bin->word = acc->addr[emu_first(mask)], bin->lead = 1, bin->again = 0;
   return false;
 }
 
@@ -345,7 +346,7 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
     left &= ~here;
     EmuBin *bin = &g->bins[queue_bin(line * SOL_LINE_BYTES, m->atomic_bytes)];
     uint32_t together = most_at_one_address(acc, here);
-    bin->queue_lanes += together > 1 ? together : comes_again(bin, acc->addr[emu_first(here)]);
+    bin->queue_lanes += together > 1 ? together : comes_again(bin, acc, here);
     bin->queue_packets += packets_of_line(acc, here, global);
   }
 }
