@@ -713,6 +713,24 @@ TEST(atomics_side_by_side_share_a_vote) {
   for (uint32_t i = 0; i < 3; i++) CHECK_INT(m.ptx[i].pattern.queue_lanes, i < 2 ? 100 : 3200);
 }
 
+// Two stores of four bytes to an array, of which the machine makes one of eight, and one to an array that it keeps in registers.
+TEST(local_stores_are_joined_or_dropped) {
+  Made m = {0};
+  for (uint32_t i = 0; i < 3; i++) {
+    m.ptx[i] = did(i + 1, "st.local.u32 [%rd1], %r1;", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_LOCAL_STORE, 100);
+    m.ptx[i].counts.requests = 100, m.ptx[i].counts.sectors = m.ptx[i].counts.l2_writes = 400;
+    m.ptx[i].width = 4;
+    m.ptx[i].base = i < 2 ? 7 : 8;
+    m.ptx[i].offset = 4 * i;
+  }
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_LOCAL_STORE, false);
+  m.insts[0].width = 8;
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 2, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 3);
+  for (int i = 0; i < 3; i++) CHECK_INT(m.ptx[i].counts.l2_writes, i < 2 ? 400 : 0);
+}
+
 TEST(spills_and_dropped_accesses) {
   Made m = {0};
   m.ptx[0] = did(1, "ld.global.f32 %f1, [%rd1];", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_GLOBAL_LOAD, 100);
