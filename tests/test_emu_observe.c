@@ -363,26 +363,6 @@ TEST(atomics_at_one_address) {
   }
 }
 
-// Stores with a stride that only the addresses show: the second follows the first, if it is beside it and nothing was waited for.
-TEST(stores_that_follow_as_they_ran) {
-  static const struct {
-    const char *apart, *between;
-    bool follows;
-  } cases[] = {{"4", "", true}, {"64", "", false}, {"4", "bar.sync 0;", false}};
-  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-    char body[512];
-    snprintf(body, sizeof body,
-             "mul.wide.u32 %%rd1, %%i, 8; add.u64 %%rd2, %%in, %%rd1; mov.u32 %%r1, %s; mul.wide.u32 %%rd3, %%r1, 1; add.u64 %%rd3, %%rd2, %%rd3;\n"
-             "st.global.u32 [%%rd2], %%i; %s st.global.u32 [%%rd3], %%i;",
-             cases[k].apart, cases[k].between);
-    Seen s;
-    see(&(Job){.body = body}, &s);
-    CHECK(!inst(&s, "st", 0)->follows);
-    if (!CHECK_INT(inst(&s, "st", 1)->follows, cases[k].follows)) printf("%s\n", body);
-    done(&s);
-  }
-}
-
 // A slice has the atomics on all memory that is its own: a single one all of them.
 TEST(slices_of_l2_share_atomics) {
   static const char *const body =

@@ -33,7 +33,8 @@ typedef struct AuditPtx { // of a launch, as its PTX has them
 } AuditPtx;
 double audit_chain(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);
-void audit_add_alone(const MachineModel *model, const AuditInst *inst, double scale, AuditPtx *to); // of an instruction of single lanes
+void audit_add_alone(const MachineModel *model, const AuditInst *inst, double scale,
+                     AuditPtx *to); // of an instruction of single lanes
 // MachineWork.longest. Where blocks have as much work but wait longer than others, because they come to memory first, they do so for
 // as long as the memory takes that serves this launch.
 double audit_longest(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,

@@ -73,7 +73,8 @@ static bool read_elsewhere(const AuditInst *insts, uint32_t count, const Own *ow
 // Whether it is part of a wider access to that array: one beside it that the machine has, of so many bytes at once.
 static bool is_part(const AuditInst *insts, uint32_t count, const Own *own, uint32_t at) {
   for (uint32_t i = 0; i < count; i++)
-    if (own[i].accesses && own[i].narrowest > insts[at].width && neighbours(&insts[at], &insts[i], own[i].narrowest))
+    if (own[i].accesses && own[i].narrowest > insts[at].width &&
+        neighbours(&insts[at], &insts[i], own[i].narrowest))
       return true;
   return false;
 }

@@ -261,12 +261,14 @@ void audit_add_alone(const MachineModel *m, const AuditInst *in, double scale, A
   to->alone_clocks += in->executed.clocks * scale;
   to->alone_near += audit_shared_waits(m, in) * scale;
   to->alone_near_waits += in->executed.shared_waits * scale;
-  if (sol_known(shared)) to->alone_near_waits += in->executed.unit_waits * m->unit_clocks / shared.value * scale;
+  if (sol_known(shared))
+    to->alone_near_waits += in->executed.unit_waits * m->unit_clocks / shared.value * scale;
 }
 
 // Whether what single lanes do is the work of one warp of each block, which others wait for, and not of one lane of each warp: then the
 // longest path has all of it, and of the rest as much as any warp.
-static bool one_warp_alone(const MachineWork *w, const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
+static bool one_warp_alone(const MachineWork *w, const SolEmuChain *chain, const AuditPtx *ptx,
+                           double scale) {
   enum { FEW = 2 };
   double warps = w->warps_per_block;
   if (warps < FEW || !(ptx->alone > 0) || !(ptx->executions > ptx->alone)) return false;
@@ -283,12 +285,13 @@ static double chain_clocks(const MachineModel *m, const MachineWork *w, const Au
   none.alone = none.alone_issues = none.alone_clocks = none.alone_near = none.alone_near_waits = 0;
   const AuditPtx *ptx = one_warp_alone(w, chain, all, scale) ? all : &none;
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
-         near_ones = ptx->shared_waits + ptx->local_waits - ptx->alone_near, // of the warps that are not alone
-         shared = near_ones > 0 ? sol_larger(w->shared_waits - ptx->alone_near_waits, 0) / near_ones : 1,
+         near_ones =
+             ptx->shared_waits + ptx->local_waits - ptx->alone_near, // of the warps that are not alone
+      shared = near_ones > 0 ? sol_larger(w->shared_waits - ptx->alone_near_waits, 0) / near_ones : 1,
          executions = ptx->executions - ptx->alone, issued = w->issues - ptx->idle - ptx->alone_issues,
-         issues = executions > 0 ? issued / executions : 1,
-         stall = machine_stall(m, w);
-  if (ptx->alone > 0 && issued > 0) stall = sol_larger(w->issues * stall - ptx->alone_clocks, 0) / (w->issues - ptx->alone_issues);
+         issues = executions > 0 ? issued / executions : 1, stall = machine_stall(m, w);
+  if (ptx->alone > 0 && issued > 0)
+    stall = sol_larger(w->issues * stall - ptx->alone_clocks, 0) / (w->issues - ptx->alone_issues);
   // Waits for local memory are among the chain's loads; the machine, which has most of it in registers, has them among
   // those for shared memory.
   double local = ptx->local_waits > 0 ? ptx->local_waits / (ptx->local_waits + ptx->load_waits) : 0;
@@ -298,7 +301,8 @@ static double chain_clocks(const MachineModel *m, const MachineWork *w, const Au
          close = chain->shared_waits + (chain->l1_waits + chain->far_waits) * local;
   double alone = (ptx->alone_clocks + ptx->alone_near_waits * d->smem_latency.value) / scale;
   *far_clocks = far * waits->far;
-  return alone + sol_larger(chain->issues - ptx->alone / scale, 0) * issues * stall + near * d->l1_latency.value + *far_clocks +
+  return alone + sol_larger(chain->issues - ptx->alone / scale, 0) * issues * stall +
+         near * d->l1_latency.value + *far_clocks +
          sol_larger(close - ptx->alone_near / scale, 0) * d->smem_latency.value * shared +
          chain->barriers * machine_barrier(m, w->warps_per_block) +
          chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +

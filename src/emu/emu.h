@@ -413,8 +413,9 @@ typedef struct SolEmuInstCounts {
   uint32_t function, inst; // SolPtxModule.functions, PtxFunction.insts
   SolEmuCounts counts;
   SolEmuPattern pattern;
-  bool waits;   // static: a warp waits here for earlier global loads; see SolEmuFlight
-  bool follows; // a store directly after a store to adjacent addresses, without a wait between them: by the code, or mostly as it ran
+  bool waits; // static: a warp waits here for earlier global loads; see SolEmuFlight
+  bool
+      follows; // a store directly after a store to adjacent addresses, without a wait between them: by the code, or mostly as it ran
 } SolEmuInstCounts;
 
 // The distinct bytes of an allocation in global memory that a launch read or wrote. Exact; several launches are

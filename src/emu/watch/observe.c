@@ -192,8 +192,8 @@ static void add_store(EmuCtx *x, EmuSite *g, uint64_t first, uint32_t bytes) {
   EmuWarp *w = x->warp;
   const EmuPath *path = x->block->paths ? &x->block->paths[w->index] : NULL;
   if (!path) return;
-  uint64_t waits = path->l1_waits + path->far_waits + path->other_waits + path->barriers, up = first - w->stored_at,
-           down = w->stored_at - first;
+  uint64_t waits = path->l1_waits + path->far_waits + path->other_waits + path->barriers,
+           up = first - w->stored_at, down = w->stored_at - first;
   bool beside = (up >= w->stored_bytes && up < BESIDE) || (down >= bytes && down < BESIDE);
   g->sum.joins += beside && waits == w->stored_waits;
   w->stored_at = first, w->stored_bytes = bytes, w->stored_waits = waits;
