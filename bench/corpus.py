@@ -19,7 +19,7 @@ LISTS = {  # of programs: bench/corpus_NAME.csv, what was measured of them in te
     "kinds": "kernels of this repository, one mechanism each (bench/kinds): SRC is the repository; split by the same hash",
     "fresh": "programs of which nothing was measured before 2026-11-18, times alone; split by the same hash",
     "next": "programs of which predictions were kept before anything was measured (2026-11-19), times alone; split by the same hash",
-    "blind": "programs that nobody had tried, predicted by 0.2.9 before anything was measured (2026-11-19), times alone; all only scored",
+    "blind": "programs that nobody had tried, chosen before anything was measured on them (2026-11-19), times alone; all only scored",
 }
 LEARNT, SCORED = ("", "more"), ("blind",)  # lists whose kernels may all be looked at, and those of which none may; of others a hash decides
 COMMITS = {  # what was measured
