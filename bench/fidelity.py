@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What the emulator predicts for the corpus against what an H200 measured (tests/data/h200-corpus.csv).
-usage: fidelity.py SRC [--learn] [--more | --kinds | --fresh | --next] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
+usage: fidelity.py SRC [--learn] [--more | --kinds | --fresh | --next | --blind] [--markdown] [--only NAME,...] [--seconds S] [--sol PATH] [--work DIR]
                [--records DIR] [--predict OUT.json | --predicted FILE.json]
 SRC has the programs' sources, or some of them (bench/corpus.py says how): they are compiled and run through `sol audit`. What each
 gave is kept under DIR (build/fidelity) by the build of sol that gave it, so that a run that was cut off goes on from there.
-A hash of their names decides which kernels the model may be made from (two thirds; --learn lists them, worst first) and which are only
-scored: nothing here shows those kernel by kernel. --more and its like: the programs of bench/corpus_NAME.csv (LISTS of bench/corpus.py says
-which those are). --predict: what is predicted of a list goes to OUT.json, nothing is compared, and nothing need have been measured; --predicted
+Which kernels the model may be made from (--learn lists them, worst first) and which are only scored the list says, or a hash of their names
+(two thirds and one): nothing here shows the latter kernel by kernel. --more and its like: the programs of bench/corpus_NAME.csv (LISTS of
+bench/corpus.py says which those are). --predict: what is predicted of a list goes to OUT.json, nothing is compared, and nothing need have been measured; --predicted
 holds what such a file says to the table, so that predictions can be made before the measurement. --records: the launches of each program are recorded in DIR once, and priced from there by
 build/bench/bench_price: a change of the time model alone needs no program to run again. DRAM bytes and counts are then left out.
 A kernel that the emulator stops, such as one that writes past an allocation, is left out, and so is a shape whose launch took more than 1.5 times as
@@ -198,14 +198,14 @@ def same_launches(row):
     return not row.get("cold_us") or row["counted"] != row["launches"] or number(row, "time_us") < OTHERS * number(row, "cold_us")
 
 
-def compare(rows, warm, cold, more=False):
+def compare(rows, warm, cold, name="next"):
     """A result a row of the table; None where the bill lacks it."""
     found = []
     kernels, flushed = by_symbol(warm), by_symbol(cold)
     for r in rows:
         kernel, other = kernels.get(r["kernel"]), flushed.get(r["kernel"])
         shape = next((s for s in (kernel or {}).get("shapes", []) if (s["grid"], s["block"]) == (r["grid"], r["block"])), None)
-        one = {"row": r, "scored": not more and corpus.scored(r["program"], r["kernel"]),
+        one = {"row": r, "scored": corpus.scored(r["program"], r["kernel"], name),
                "matched": bool(shape and other) and whole(kernel) and whole(other) and same_launches(r)}
         if one["matched"]:
             one.update(bound=kernel["bound"], said=shape_time(shape), was=number(r, "time_us"))
@@ -299,12 +299,12 @@ def main():
         if any("was stopped after" in (bill.get("ended") or "") for bill in (warm, cold)):  # its last launches are in part
             failed.append(f"{corpus.key(row)}: cut off after {a.seconds} s, left out")
             continue
-        results += compare(rows, warm, cold, a.list == "more")
+        results += compare(rows, warm, cold, a.list)
         print(f"\r{len(results)} kernels", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     if a.learn:
         learn(results)
-    show([summary(results, False)] + ([] if a.list == "more" else [summary(results, True)]), a.markdown)
+    show([summary(results, half) for half in (False, True) if a.list not in (corpus.SCORED, corpus.LEARNT)[half]], a.markdown)
     for line in failed:
         print("no bill:", line.replace("\n", " "))
 

@@ -284,6 +284,23 @@ TEST(chains_split_waits_into_those_of_single_loads) {
              1e-3);
 }
 
+// A loop of one thread, of which ptxas made a quarter of the instructions and which has stalls of its own: the chain has its clocks. Where
+// a lane of each warp has a loop, no path has all of them, and what all do in the mean counts.
+TEST(chains_have_the_clocks_of_what_one_lane_does_alone) {
+  AuditWaits waits = {0};
+  double alone = 1e6, others = 8e6;
+  MachineWork w = {.blocks = 132, .warps_per_block = 8, .issues = alone / 4 + 2 * others, .stall = 3};
+  AuditPtx ptx = {
+      .executions = alone + others, .alone = alone, .alone_issues = alone / 4, .alone_clocks = 5 * alone / 4};
+  SolEmuChain c = {.issues = (uint64_t)(alone + others / 8)};
+  double mean = machine_wait_clocks(h200(), &w) / 8, rest = (3 * w.issues - ptx.alone_clocks) / (2 * others);
+  CHECK_NEAR(audit_chain(h200(), &w, &waits, &c, &ptx, 1), (ptx.alone_clocks + others / 8 * 2 * rest) / mean,
+             1e-6);
+  c.issues = (uint64_t)((alone + others) / 8 * 1.2); // an uneven loop of each warp
+  double each = w.issues / ptx.executions * 3;
+  CHECK_NEAR(audit_chain(h200(), &w, &waits, &c, &ptx, 1), (double)c.issues * each / mean, 1e-6);
+}
+
 // In clusters an SM holds fewer blocks, however small.
 TEST(blocks_of_clusters_have_few_places) {
   AuditProgram p;

@@ -159,7 +159,11 @@ TEST(stores_that_follow_others) {
       {OWN "ld.global.f32 %f1, [%rd3]; st.global.f32 [%rd3], %f1; ld.global.f32 %f2, [%rd3+4]; "
            "st.global.f32 [%rd3+4], %f2;",
        true},
-      {OWN "st.global.f32 [%rd3], %f1; add.u64 %rd3, %rd3, 8; st.global.f32 [%rd3+4], %f1;", false},
+      // Only the addresses show it.
+      {OWN "st.global.f32 [%rd3], %f1; add.u64 %rd3, %rd3, 8; st.global.f32 [%rd3+4], %f1;", true},
+      {OWN "st.global.f32 [%rd3], %f1; add.u64 %rd3, %rd3, 8; st.global.f32 [%rd3+56], %f1;", false},
+      {OWN "st.global.f32 [%rd3], %f1; add.u64 %rd3, %rd3, 8; bar.sync 0; st.global.f32 [%rd3+4], %f1;",
+       false},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     Seen s;

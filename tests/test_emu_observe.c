@@ -335,7 +335,16 @@ TEST(atomics_at_one_address) {
        "128;\n"
        "add.u64 %rd2, %in, %rd1; red.global.add.u32 [%rd2], 1;",
        20, 640, 640, 96, false},
-      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, 0, 32, false},
+      // Each warp comes to the word of the one before: all but the first wait for it.
+      {"setp.eq.u32 %p1, %l, 5; @%p1 atom.global.add.u32 %r1, [%in+64], 1;", 1, 32, 31, 32, false},
+      // Four lanes of all eights, each at its word of one sector: a packet, and the first word again.
+      {"and.b32 %r1, %l, 7; setp.eq.u32 %p1, %r1, 3; shr.u32 %r1, %l, 3; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %in, %rd1;\n"
+       "@%p1 red.global.add.u32 [%rd2], 1;",
+       1, 128, 31, 32, false},
+      // Warps by turns at two words of one sector: no word has most of them.
+      {"setp.eq.u32 %p1, %l, 5; shr.u32 %r1, %i, 5; and.b32 %r1, %r1, 1; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %in, %rd1;\n"
+       "@%p1 red.global.add.u32 [%rd2], 1;",
+       1, 32, 0, 32, false},
       {"mov.u32 %r2, tile; red.shared.add.u32 [%r2], 1;", 32, 0, 0, 0, true},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

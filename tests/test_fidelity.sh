@@ -24,22 +24,23 @@ table = fidelity.measured("more")
 assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows}
 one = next(iter(table.values()))[0]
 bill = {"kernels": [{"symbol": one["kernel"], "bound": "dram", "shapes": [{"grid": one["grid"], "block": one["block"], "launches": 1, "time_us": 2 * float(one["time_us"])}]}]}
-result, = fidelity.compare([one], bill, bill, True)
+result, = fidelity.compare([one], bill, bill, "more")
 assert not result["scored"] and abs(result["time"] - 1) < 1e-9 and "counts" not in result
 PY
 check "the kernels of bench/kinds are split by the hash, and each program of their list was measured" <<'PY'
 import csv, corpus, fidelity
 rows, table = [*csv.DictReader(open(corpus.list_of("kinds")))], fidelity.measured("kinds")
 assert set(table) == {(r["collection"], r["program"], r["arguments"]) for r in rows} and not [r for r in rows if not corpus.sources(".", r)[0].endswith(".cu")]
-found = [corpus.scored(r["program"], r["kernel"]) for rows in table.values() for r in rows]
+found = [corpus.scored(r["program"], r["kernel"], "kinds") for rows in table.values() for r in rows]
 assert len(found) >= 90 and 30 <= sum(found) <= len(found) - 30, (len(found), sum(found))
 PY
 check "the programs predicted before they were measured are in no other list, and a list without a table is said" <<'PY'
 import csv, corpus, fidelity
 names = {name: [corpus.title(r) for r in csv.DictReader(open(corpus.list_of(name)))] for name in corpus.LISTS}
-assert len(names["next"]) >= 20 and len(set(names["next"])) == len(names["next"])
-for name, titles in names.items():
-    assert name == "next" or not set(titles) & set(names["next"]), name
+for mine in ("next", "blind"):
+    assert len(set(names[mine])) >= 20
+    for name, titles in names.items():
+        assert name == mine or not set(titles) & set(names[mine]), (mine, name)
 try:
     fidelity.measured("nowhere")
 except SystemExit as said:
@@ -62,6 +63,12 @@ bill = kept.audit("", row, [])
 result, = f.compare([{"program": "p", "kernel": "k", "grid": "8,1,1", "block": "32,1,1", "time_us": "25"}], bill, bill)
 assert result["matched"] and result["said"] == 20 and abs(result["time"] - 0.25) < 1e-9, result
 assert set(bill["kernels"][0]) == {"symbol", "end", "bound", "shapes"} and "failed" in kept.audit("", {**row, "arguments": "2"}, [])
+PY
+check "of the blind list everything is only scored, of the corpus nothing" <<'PY'
+import corpus
+for i in range(20):
+    assert corpus.scored("p", f"k{i}", "blind") and not corpus.scored("p", f"k{i}", "") and not corpus.scored("p", f"k{i}", "more")
+assert {corpus.scored("p", f"k{i}", "fresh") for i in range(20)} == {False, True}
 PY
 check "names of kernels do not depend on where their source lay" <<'PY'
 import corpus

@@ -615,6 +615,28 @@ TEST(a_line_of_its_own_shows_that_a_block_was_executed) {
   for (int i = 0; i < 3; i++) CHECK_NEAR(m.ptx[i].executed.fp32, 100, 1e-3);
 }
 
+// Guarded instructions of lines that were not executed (the long way of a division, of which ptxas makes no branch) say nothing of their
+// block, whose other line is elsewhere, too.
+TEST(guarded_lines_that_were_not_executed_say_nothing) {
+  for (int guarded = 0; guarded < 2; guarded++) {
+    Made m = {0};
+    m.ptx[0] = did(1, "add.f32 %f1, %f1, %f2;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 100);
+    m.ptx[1] = did(2, "add.f32 %f2, %f1, %f3;", SOL_EMU_CLASS_FLOAT, SOL_EMU_KIND_OTHER, 200);
+    add_inst(&m, 1, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+    add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+    add_block(&m, 2, 1, SASS_NONE);
+    for (uint32_t line = 50; line < 53; line++) add_inst(&m, line, SASS_UNIT_FP32, SASS_KIND_NONE, guarded);
+    add_inst(&m, 2, SASS_UNIT_FP32, SASS_KIND_NONE, false);
+    add_block(&m, 4, 2, SASS_NONE);
+    add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+    add_block(&m, 1, SASS_NONE, SASS_NONE);
+    read_made(&m, gpu("h200"), 2);
+    double slots = m.ptx[0].executed.issues + m.ptx[1].executed.issues;
+    CHECK_NEAR(slots, guarded ? 100 * (1 + 1 + 4 + 1) : 100 * (1 + 2 + 1), 110);
+    CHECK(guarded ? slots > 590 : slots < 410);
+  }
+}
+
 // A loop of uniform additions, unrolled eight times: none of its instructions votes, and each line is there eight times.
 TEST(an_unrolled_loop_without_votes_is_executed_less_often) {
   Made m = {0};
@@ -689,6 +711,24 @@ TEST(atomics_side_by_side_share_a_vote) {
   add_block(&m, 5, SASS_NONE, SASS_NONE);
   read_made(&m, gpu("h200"), 3);
   for (uint32_t i = 0; i < 3; i++) CHECK_INT(m.ptx[i].pattern.queue_lanes, i < 2 ? 100 : 3200);
+}
+
+// Two stores of four bytes to an array, of which the machine makes one of eight, and one to an array that it keeps in registers.
+TEST(local_stores_are_joined_or_dropped) {
+  Made m = {0};
+  for (uint32_t i = 0; i < 3; i++) {
+    m.ptx[i] = did(i + 1, "st.local.u32 [%rd1], %r1;", SOL_EMU_CLASS_MEMORY, SOL_EMU_KIND_LOCAL_STORE, 100);
+    m.ptx[i].counts.requests = 100, m.ptx[i].counts.sectors = m.ptx[i].counts.l2_writes = 400;
+    m.ptx[i].width = 4;
+    m.ptx[i].base = i < 2 ? 7 : 8;
+    m.ptx[i].offset = 4 * i;
+  }
+  add_inst(&m, 1, SASS_UNIT_MEMORY, SASS_KIND_LOCAL_STORE, false);
+  m.insts[0].width = 8;
+  add_inst(&m, 0, SASS_UNIT_OTHER, SASS_KIND_EXIT, false);
+  add_block(&m, 2, SASS_NONE, SASS_NONE);
+  read_made(&m, gpu("h200"), 3);
+  for (int i = 0; i < 3; i++) CHECK_INT(m.ptx[i].counts.l2_writes, i < 2 ? 400 : 0);
 }
 
 TEST(spills_and_dropped_accesses) {

@@ -444,6 +444,8 @@ static MachineWork work_of(const MachineModel *m, const AuditLaunch *l, const Au
     if (l->machine && in->kind == SOL_EMU_KIND_LOCAL_LOAD)
       ptx.local_waits += (double)in->counts.executions / m->near_in_flight * scale;
     clocks_issuing += in->executed.clocks * scale;
+    bool again = (double)in->counts.executions * scale > w.blocks;
+    if (l->machine && again && in->counts.lanes == in->counts.executions) audit_add_alone(m, in, scale, &ptx);
     if (is_of_cluster(l, in))
       w.shared_wavefronts += (double)in->counts.lanes * m->other_atomic_clocks * scale;
     double turns = (double)in->pattern.hottest * scale, clocks = audit_atomics_together(m, l, in) * scale;

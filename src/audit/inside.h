@@ -28,9 +28,13 @@ typedef struct AuditPtx { // of a launch, as its PTX has them
   double executions, load_waits, shared_waits;
   double local_waits; // for local memory, which are not among load_waits
   double idle;        // of the machine's issues, those of warps that the PTX leads around
+  // What single lanes do, by the PTX and by the machine: executions, clocks between them, waits for shared memory.
+  double alone, alone_issues, alone_clocks, alone_near, alone_near_waits;
 } AuditPtx;
 double audit_chain(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale);
+void audit_add_alone(const MachineModel *model, const AuditInst *inst, double scale,
+                     AuditPtx *to); // of an instruction of single lanes
 // MachineWork.longest. Where blocks have as much work but wait longer than others, because they come to memory first, they do so for
 // as long as the memory takes that serves this launch.
 double audit_longest(const MachineModel *model, const MachineWork *work, const AuditWaits *waits,

@@ -7,7 +7,8 @@
 //     sum of its copies, each times the executions of their blocks. A block takes the median of its votes, in
 //     which memory and barriers weigh most. Blocks are fitted in turns, since copies of a line in several blocks
 //     (a loop that is unrolled, and what is left of it) share its executions.
-//  2. A guarded instruction has no vote: it takes its slot whether its lanes are active or not.
+//  2. A guarded instruction has no vote: it takes its slot whether its lanes are active or not. Nor does one whose line was not executed
+//     say that its block was not.
 //  3. A block without votes (part of a division, say) is executed as often as the lines that it alone holds, or
 //     else as often as the blocks before it lead to it.
 //  4. Functions of ptxas's own are executed as often as they are called. Where a branch avoids the call, it is for the
@@ -131,9 +132,9 @@ static void vote_of_block(Fit *f, uint32_t b, uint32_t *count) {
   for (uint32_t i = block->first; i < block->first + block->count; i++) {
     const SassInst *m = &f->code->insts[i];
     uint32_t line = f->line_of[i];
-    if (line == SASS_NONE && m->line && m->line != f->code->insts[0].line) absent++;
-    if (line == SASS_NONE || (m->guarded && m->kind != SASS_KIND_BRANCH && m->kind != SASS_KIND_EXIT))
-      continue;
+    bool guarded = m->guarded && m->kind != SASS_KIND_BRANCH && m->kind != SASS_KIND_EXIT;
+    if (line == SASS_NONE && m->line && m->line != f->code->insts[0].line && !guarded) absent++;
+    if (line == SASS_NONE || guarded) continue;
     if (*count - first < MOST_VOTES || f->lines[line].strength == 3)
       add_vote(f, count, first, line, is_main(&f->insts[f->lines[line].first], m));
   }

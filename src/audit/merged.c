@@ -4,7 +4,7 @@
 //     quarter (16) of the warp with active lanes; loads, of which two such groups at one address share a
 //     wavefront, half of that.
 //  2. A load that the machine does not have, and whose address another one reads, has been dropped; so has every
-//     access to a local array that the machine keeps in registers.
+//     access to a local array that the machine keeps in registers. What is part of a wider access to local memory moves its bytes all the same.
 //  3. Atomics by a whole warp on one address: the machine adds up the warp's values first (it votes, or
 //     reduces), and one lane executes the atomic. Of atomics side by side one has the vote for all, whose lane is a guard of each.
 #include "audit/inside.h"
@@ -70,6 +70,15 @@ static bool read_elsewhere(const AuditInst *insts, uint32_t count, const Own *ow
   return false;
 }
 
+// Whether it is part of a wider access to that array: one beside it that the machine has, of so many bytes at once.
+static bool is_part(const AuditInst *insts, uint32_t count, const Own *own, uint32_t at) {
+  for (uint32_t i = 0; i < count; i++)
+    if (own[i].accesses && own[i].narrowest > insts[at].width &&
+        neighbours(&insts[at], &insts[i], own[i].narrowest))
+      return true;
+  return false;
+}
+
 // One lane for each request; what is left is one address a request.
 static void combine(AuditInst *in) {
   double lanes = (double)in->counts.atomics,
@@ -102,8 +111,8 @@ static void change(AuditInst *insts, uint32_t count, const Own *own, uint32_t at
        atomic = in->counts.atomics != 0;
   if (is_shared(in->kind) && own[at].accesses && in->width && own[at].narrowest >= 2 * in->width)
     merge(insts, count, own, at);
-  else if (!own[at].accesses &&
-           (is_local(in->kind) || (load && !in->async && read_elsewhere(insts, count, own, at))))
+  else if (!own[at].accesses && ((is_local(in->kind) && !is_part(insts, count, own, at)) ||
+                                 (load && !in->async && read_elsewhere(insts, count, own, at))))
     drop(in);
   else if (atomic && (own[at].votes || shares_vote(insts, count, own, at)))
     combine(in);

@@ -254,16 +254,44 @@ static double far_of(const SolEmuChain *chain, double joined) {
   return all * joined * (1 - (joined < 1 ? power(near, 1 / joined) : root(near, joined)));
 }
 
+void audit_add_alone(const MachineModel *m, const AuditInst *in, double scale, AuditPtx *to) {
+  SolFigure shared = m->device->smem_latency;
+  to->alone += audit_plain(in) * scale;
+  to->alone_issues += (in->executed.issues - in->executed.idle) * scale;
+  to->alone_clocks += in->executed.clocks * scale;
+  to->alone_near += audit_shared_waits(m, in) * scale;
+  to->alone_near_waits += in->executed.shared_waits * scale;
+  if (sol_known(shared))
+    to->alone_near_waits += in->executed.unit_waits * m->unit_clocks / shared.value * scale;
+}
+
+// Whether what single lanes do is the work of one warp of each block, which others wait for, and not of one lane of each warp: then the
+// longest path has all of it, and of the rest as much as any warp.
+static bool one_warp_alone(const MachineWork *w, const SolEmuChain *chain, const AuditPtx *ptx,
+                           double scale) {
+  enum { FEW = 2 };
+  double warps = w->warps_per_block;
+  if (warps < FEW || !(ptx->alone > 0) || !(ptx->executions > ptx->alone)) return false;
+  return (double)chain->issues * scale > 0.8 * (ptx->alone + (ptx->executions - ptx->alone) / warps);
+}
+
 // Clocks of the critical paths of all blocks that ran; *far: those of waits for loads beyond L1. The chain follows the PTX's waits; where
 // the machine code has fewer or more of them, so does the chain. A warp that it leads through code which the machine guards is one that has
-// lanes there.
+// lanes there. What one warp of each block does alone takes the clocks that its own instructions have, not those that all have in the mean.
 static double chain_clocks(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
-                           const SolEmuChain *chain, const AuditPtx *ptx, double *far_clocks) {
+                           const SolEmuChain *chain, const AuditPtx *all, double scale, double *far_clocks) {
   const SolDevice *d = m->device;
+  AuditPtx none = *all;
+  none.alone = none.alone_issues = none.alone_clocks = none.alone_near = none.alone_near_waits = 0;
+  const AuditPtx *ptx = one_warp_alone(w, chain, all, scale) ? all : &none;
   double loads = ptx->load_waits > 0 ? w->load_waits / ptx->load_waits : 1,
-         near_ones = ptx->shared_waits + ptx->local_waits,
-         shared = near_ones > 0 ? w->shared_waits / near_ones : 1,
-         issues = ptx->executions > 0 ? (w->issues - ptx->idle) / ptx->executions : 1;
+         near_ones =
+             ptx->shared_waits + ptx->local_waits - ptx->alone_near, // of the warps that are not alone
+      shared = near_ones > 0 ? sol_larger(w->shared_waits - ptx->alone_near_waits, 0) / near_ones : 1,
+         executions = ptx->executions - ptx->alone, issued = w->issues - ptx->idle - ptx->alone_issues,
+         issues = executions > 0 ? issued / executions : 1, stall = machine_stall(m, w);
+  if (ptx->alone > 0 && issued > 0)
+    stall = sol_larger(w->issues * stall - ptx->alone_clocks, 0) / (w->issues - ptx->alone_issues);
   // Waits for local memory are among the chain's loads; the machine, which has most of it in registers, has them among
   // those for shared memory.
   double local = ptx->local_waits > 0 ? ptx->local_waits / (ptx->local_waits + ptx->load_waits) : 0;
@@ -271,9 +299,12 @@ static double chain_clocks(const MachineModel *m, const MachineWork *w, const Au
   global.l1_waits *= 1 - local, global.far_waits *= 1 - local;
   double far = far_of(&global, loads), near = (global.l1_waits + global.far_waits) * loads - far,
          close = chain->shared_waits + (chain->l1_waits + chain->far_waits) * local;
+  double alone = (ptx->alone_clocks + ptx->alone_near_waits * d->smem_latency.value) / scale;
   *far_clocks = far * waits->far;
-  return chain->issues * issues * machine_stall(m, w) + near * d->l1_latency.value + *far_clocks +
-         close * d->smem_latency.value * shared + chain->barriers * machine_barrier(m, w->warps_per_block) +
+  return alone + sol_larger(chain->issues - ptx->alone / scale, 0) * issues * stall +
+         near * d->l1_latency.value + *far_clocks +
+         sol_larger(close - ptx->alone_near / scale, 0) * d->smem_latency.value * shared +
+         chain->barriers * machine_barrier(m, w->warps_per_block) +
          chain->other_waits * m->other_shared_clocks + chain->cluster_barriers * m->cluster_barrier_clocks +
          chain->fences * m->fence_clocks + chain->store_fences * m->store_fence_clocks + chain->sleeps;
 }
@@ -285,7 +316,7 @@ static double mean_clocks(const MachineModel *m, const MachineWork *w) {
 
 double audit_chain(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
                    const SolEmuChain *chain, const AuditPtx *ptx, double scale) {
-  double far, longest = chain_clocks(m, w, waits, chain, ptx, &far) * scale, mean = mean_clocks(m, w);
+  double far, longest = chain_clocks(m, w, waits, chain, ptx, scale, &far) * scale, mean = mean_clocks(m, w);
   return mean > 0 && longest > mean ? longest / mean : 1;
 }
 
@@ -302,7 +333,7 @@ static double emulated_clocks(const MachineModel *m, const SolEmuChain *c) {
 // What a block waits longer than others, at most: for all that others find in L1, because it came first.
 double audit_longest(const MachineModel *m, const MachineWork *w, const AuditWaits *waits,
                      const AuditLaunch *l, const AuditPtx *ptx, double scale) {
-  double far, clocks = chain_clocks(m, w, waits, &l->chain, ptx, &far),
+  double far, clocks = chain_clocks(m, w, waits, &l->chain, ptx, scale, &far),
               priced = sol_larger(clocks, mean_clocks(m, w) / scale),
               emulated = emulated_clocks(m, &l->chain), latency = machine_far_clocks(m),
               waited = l->chain.far_waits * latency, excess = l->balance.longest - 1;

@@ -387,12 +387,13 @@ typedef struct SolEmuPattern {
   int64_t step;          // the commonest distance between a warp's successive executions, in bytes
   uint64_t step_times;   // executions with that step
   uint64_t steps;        // executions after an earlier one of the same warp with the same first active lane
+  uint64_t joins;        // global stores: executions directly after a store of the warp to adjacent addresses
   uint64_t same;         // atomics: lanes at the commonest address, summed over all executions
   uint64_t hottest; // global atomics: lanes on the busiest 32-byte sector of the launch. Sectors are hashed
                     // into 1024 bins, so this is an upper bound
   // Global atomics to the busiest slice of L2 (atomic_bytes are hashed into bins like sectors, bins are dealt to slices), summed over requests
-  // and lines: lanes at the address that most of them share, where several do, and packets: every eight neighbours
-  // send one for each of their sectors.
+  // and lines: lanes at the address that most of them share, where several do or the requests before were there, too, and packets: every
+  // eight lanes that are active send one for each of their sectors.
   uint64_t queue_lanes, queue_packets;
   uint64_t queue_slice; // the number of that slice, from 1; 0: no atomics
   // Compare-and-swaps that changed a word of global memory, by lanes, and those of the word that most of them changed.
@@ -412,8 +413,9 @@ typedef struct SolEmuInstCounts {
   uint32_t function, inst; // SolPtxModule.functions, PtxFunction.insts
   SolEmuCounts counts;
   SolEmuPattern pattern;
-  bool waits;   // static: a warp waits here for earlier global loads; see SolEmuFlight
-  bool follows; // static: a store directly after a store to adjacent addresses, without a wait between them
+  bool waits; // static: a warp waits here for earlier global loads; see SolEmuFlight
+  bool
+      follows; // a store directly after a store to adjacent addresses, without a wait between them: by the code, or mostly as it ran
 } SolEmuInstCounts;
 
 // The distinct bytes of an allocation in global memory that a launch read or wrote. Exact; several launches are

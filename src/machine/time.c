@@ -27,7 +27,7 @@
 //     once, so neither is counted again. Of that cost kernel_start_us lie within the kernel's own duration, as
 //     ncu and nsys show it; the rest is the gap before it.
 //  9. The GPU starts a block in start_clocks; a cluster takes the time of cluster_starts blocks more.
-//     Blocks that wait do not keep others from being started: both overlap as resources do.
+//     Blocks that wait or work do not keep others from being started: both overlap nearly wholly, as the eighth root of the sum of eighth powers.
 // 10. All tensor cores together reach tensor_share of their peak, those of an SM alone the peak. Where a block that uses them was replayed (replay.c), which has
 //     how units overlap, the busiest resource counts alone; what the block's life is longer comes after it, as far as no other
 //     resident block uses it.
@@ -77,6 +77,13 @@ static double combined(const double *seconds, size_t count) {
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += seconds[i] * seconds[i] * seconds[i] * seconds[i];
   return __builtin_sqrt(__builtin_sqrt(sum));
+}
+
+// Of units that take nothing from each other, as what starts blocks and what runs them: the longer one, and little more.
+static double beside(const double *seconds, size_t count) {
+  double squares[4];
+  for (size_t i = 0; i < count; i++) squares[i] = seconds[i] * seconds[i];
+  return __builtin_sqrt(combined(squares, count));
 }
 
 // What a launch costs, in us.
@@ -407,7 +414,7 @@ SolStatus machine_time(const MachineModel *model, const MachineWork *w, MachineT
   const double parts[] = {work, s[MACHINE_BLOCKS], host_seconds(model, w)};
   out->pages = page_seconds(model, w);
   double alone = out->pages + cold_seconds(model, w); // beside nothing else
-  out->total = s[MACHINE_LAUNCH] + behind(model, combined(parts, SOL_COUNT(parts)), at_end) + alone;
+  out->total = s[MACHINE_LAUNCH] + behind(model, beside(parts, SOL_COUNT(parts)), at_end) + alone;
   s[MACHINE_LATENCY] = sol_larger(s[MACHINE_LATENCY], parts[2]) + alone;
   out->gap = gap_seconds(model, w);
   for (int r = 0; r < MACHINE_RESOURCES; r++)

@@ -170,6 +170,8 @@ struct EmuWarp {
   uint64_t lock, locked;
   uint32_t lock_site, lock_lanes;
   uint64_t timed; // of an observed launch: reads of clocks so far
+  // Observed: its last store to global memory: the first lane's address, a lane's bytes, and what its path had waited by then.
+  uint64_t stored_at, stored_bytes, stored_waits;
   // Groups committed so far: of cp.async and of bulk copies, by lane; of wgmma.
   uint32_t copy_groups[EMU_LANES], bulk_groups[EMU_LANES], wgmma_groups;
 };

@@ -86,7 +86,7 @@ static void add_observed(EmuRun *run, uint32_t pc, const SolEmuCounts *c, SolEmu
   SolEmuFlight *f = &run->result->flight;
   emu_observe_sum(run, pc, &to->pattern);
   to->waits = s->waits[pc] != 0;
-  to->follows = s->paths[pc] & EMU_PATH_FOLLOWS;
+  to->follows = s->paths[pc] & EMU_PATH_FOLLOWS || 2 * to->pattern.joins > c->executions;
   if (s->waits[pc]) f->waits += (double)c->executions / s->waits[pc];
   if (!s->loads[pc]) return;
   f->loads += c->requests;

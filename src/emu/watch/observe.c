@@ -186,6 +186,19 @@ static bool make_bins(EmuSite *g) {
   return g->bins;
 }
 
+// Stores to adjacent addresses whose places the code does not show: a stride that the kernel is given, say.
+static void add_store(EmuCtx *x, EmuSite *g, uint64_t first, uint32_t bytes) {
+  enum { BESIDE = 32 };
+  EmuWarp *w = x->warp;
+  const EmuPath *path = x->block->paths ? &x->block->paths[w->index] : NULL;
+  if (!path) return;
+  uint64_t waits = path->l1_waits + path->far_waits + path->other_waits + path->barriers,
+           up = first - w->stored_at, down = w->stored_at - first;
+  bool beside = (up >= w->stored_bytes && up < BESIDE) || (down >= bytes && down < BESIDE);
+  g->sum.joins += beside && waits == w->stored_waits;
+  w->stored_at = first, w->stored_bytes = bytes, w->stored_waits = waits;
+}
+
 void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first, SolMemOp op) {
   EmuSite *g = site_of(x, i);
   bool shared = i->space == PTX_SPACE_SHARED;
@@ -212,6 +225,7 @@ void emu_observe_shape(EmuCtx *x, const EmuInst *i, EmuShape *s, uint64_t first,
   }
   emu_path_access(x, i, shared ? EMU_REACH_SHARED : reach_of(x, i, g), op);
   if (shared) return;
+  if (op == SOL_MEM_STORE && i->space != PTX_SPACE_LOCAL) add_store(x, g, first, g->sum.width);
   EmuAlloc *a = emu_worker(x)->last[i->index];
   add_allocation(g, a);
   emu_touch(x, a, s->coalesced, op);
@@ -236,6 +250,7 @@ void emu_observe_access(EmuCtx *x, const EmuInst *i, const EmuAccess *acc, uint3
   for (uint32_t left = mask; left; left &= left - 1)
     delta[emu_first(left)] = (int64_t)(acc->addr[emu_first(left)] - first);
   g->sum.width = bytes;
+  if (op == SOL_MEM_STORE && global) add_store(x, g, first, bytes);
   EmuLayout now = look(delta, mask, bytes);
   add_execution(g, &now, first, !global);
   add_step(x, g, first, mask);
@@ -284,14 +299,32 @@ void emu_path_swaps(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
   path->swaps = later;
 }
 
-// What lanes that access one line send to L2: every eight neighbours a packet for each of their sectors.
-static uint32_t packets_of_line(const EmuAccess *acc, uint32_t mask) {
+// What lanes that access one line send to L2: every eight of the lanes that are active a packet for each of their sectors.
+static uint32_t packets_of_line(const EmuAccess *acc, uint32_t mask, uint32_t active) {
   uint32_t sectors = 0;
   for (; mask; mask &= mask - 1) {
     uint32_t lane = (uint32_t)emu_first(mask), sector = acc->addr[lane] % SOL_LINE_BYTES / SOL_SECTOR_BYTES;
-    sectors |= 1u << (lane / 8 * 4 + sector);
+    sectors |= 1u << (emu_popc(active & ((1u << lane) - 1)) / 8 * 4 + sector);
   }
   return emu_popc(sectors);
+}
+
+// Whether a request without lanes at one address comes to the address that most requests come to: there they wait for each other. Where
+// another one takes its place it was not that, and its requests do not count. The emulator's order is none that hardware has: only an
+// address with most of all requests stays.
+static bool comes_again(EmuBin *bin, const EmuAccess *acc, uint32_t mask) {
+  for (uint32_t left = bin->lead ? mask : 0; left; left &= left - 1)
+    if (acc->addr[emu_first(left)] == bin->word) {
+      bin->lead++, bin->again++;
+      return true;
+    }
+  if (bin->lead) {
+    bin->lead--;
+    return false;
+  }
+  bin->queue_lanes -= bin->again;
+  bin->word = acc->addr[emu_first(mask)], bin->lead = 1, bin->again = 0;
+  return false;
 }
 
 void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
@@ -313,8 +346,8 @@ void emu_observe_atomic(EmuCtx *x, const EmuInst *i, const EmuAccess *acc) {
     left &= ~here;
     EmuBin *bin = &g->bins[queue_bin(line * SOL_LINE_BYTES, m->atomic_bytes)];
     uint32_t together = most_at_one_address(acc, here);
-    bin->queue_lanes += together > 1 ? together : 0;
-    bin->queue_packets += packets_of_line(acc, here);
+    bin->queue_lanes += together > 1 ? together : comes_again(bin, acc, here);
+    bin->queue_packets += packets_of_line(acc, here, global);
   }
 }
 
@@ -420,6 +453,7 @@ static void add_sums(SolEmuPattern *to, const SolEmuPattern *p) {
   to->contiguous += p->contiguous;
   to->misaligned += p->misaligned;
   to->steps += p->steps;
+  to->joins += p->joins;
   to->same += p->same;
   to->swapped += p->swapped;
   to->held += p->held;
