@@ -20,18 +20,35 @@ INLINE float layer_sum(float v, float *part) {
   return eight(part);
 }
 
-// Over as many neighbouring lanes as a cluster has blocks.
+// Over as many neighbouring lanes as a cluster has blocks, or the next power of two, of which layer_lane is one's number.
 INLINE float layer_blocks(float v, int blocks) {
 #pragma unroll
   for (int o = 8; o; o >>= 1)
     if (o < blocks) v += __shfl_xor_sync(~0u, v, o);
   return v;
 }
+INLINE int layer_lane(int blocks) { return (int)threadIdx.x & (blocks > 8 ? 15 : blocks > 4 ? 7 : blocks > 2 ? 3 : blocks - 1); }
 
-// Chunks of a block of the cluster. The blocks take turns: p->aside chunks each, but for the last lap's.
-INLINE int layer_chunks(const NormParams *p, int rank) {
-  int full = p->aside - LAYER_THREADS;
-  return full + max(0, min(LAYER_THREADS, p->chunks - (full << p->cluster_bits) - rank * LAYER_THREADS));
+// Which chunks a thread has: the threads of all blocks of the cluster take turns, and p->aside is how many turns there are.
+typedef struct LayerShare {
+  uint64_t row;
+  int blocks, rank, begin, lap, count; // lap: chunks from a thread's one to its next
+} LayerShare;
+
+INLINE LayerShare layer_share(const NormParams *p) {
+  LayerShare s;
+  uint64_t rank;
+  s.blocks = p->rows, s.lap = LAYER_THREADS * s.blocks;
+  split(block_index(), (uint64_t)s.blocks, &s.row, &rank);
+  s.rank = (int)rank, s.begin = s.rank * LAYER_THREADS + (int)threadIdx.x;
+  s.count = p->aside - (s.begin + (p->aside - 1) * s.lap >= p->chunks);
+  return s;
+}
+
+// Chunks of a block of the cluster.
+INLINE int layer_chunks(const NormParams *p, const LayerShare &s, int rank) {
+  int rest = p->chunks - (p->aside - 1) * s.lap - rank * LAYER_THREADS;
+  return (p->aside - 1) * LAYER_THREADS + max(0, min(LAYER_THREADS, rest));
 }
 
 // A chunk's sum and sum of squares, both about k.
@@ -54,43 +71,38 @@ INLINE Vec layer_load(const char *at) { // as load16_now
   return v;
 }
 
-INLINE NormShare layer_share(const NormParams *p, int rank) {
-  int begin = rank * LAYER_THREADS + threadIdx.x, lap = LAYER_THREADS << p->cluster_bits;
-  int count = p->chunks > begin ? ((p->chunks - begin - 1) >> (31 - __clz(lap))) + 1 : 0;
-  return {block_index() >> p->cluster_bits, begin, lap, p->chunks, count};
-}
-
 // Mean and squares of this block's elements, about the mean of a thread's own first chunk: however far the row is from zero, or that chunk from
 // the row, no more is lost than a thread's chunks times a rounding, as what they are apart counts in the row's variance.
-INLINE float2 layer_part(NormKernel c, const NormParams *p, const uint4 *held, int count, int rank, float (*part)[8]) {
+INLINE float2 layer_part(NormKernel c, const NormParams *p, const uint4 *held, const LayerShare &s, float (*part)[8]) {
   const int per = 16 / norm_bytes(c);
-  float k0 = 0, n = (float)(count * per), over = count ? __frcp_rn(n) : 0;
+  float k0 = 0, n = (float)(s.count * per), over = s.count ? __frcp_rn(n) : 0;
   float2 sum = make_float2(0, 0), squares = sum;
-  if (count) {
+  if (s.count) {
     Vec a;
     a.v = *held;
     float2 first = norm_sum(c, a, sum);
     k0 = (first.x + first.y) * (1.f / per);
   }
 #pragma unroll 4
-  for (int k = 0; k < count; k++) {
+  for (int k = 0; k < s.count; k++) {
     Vec a;
     a.v = held[k * LAYER_THREADS];
     layer_add(c, a, k0, &sum, &squares);
   }
   float d = sum.x + sum.y, q = fmaf(-d * over, d, squares.x + squares.y), away = fmaf(d, over, k0);
-  int mine = layer_chunks(p, rank) * per;
+  int mine = layer_chunks(p, s, s.rank) * per;
   float mean = layer_sum(fmaf(k0, n, d), part[0]) * (mine ? __frcp_rn((float)mine) : 0);
   return make_float2(mean, layer_sum(fmaf((away - mean) * n, away - mean, q), part[1]));
 }
 
 // The row's, from those of the cluster's blocks. v: of this block.
-INLINE float2 layer_whole(NormKernel c, const NormParams *p, float2 v, ClusterExchange *exchange) {
-  int blocks = 1 << p->cluster_bits, from_rank = threadIdx.x & (blocks - 1);
-  exchange_all(exchange, blocks, v);
-  v = exchange->from[from_rank];
-  float n = (float)(layer_chunks(p, from_rank) * (16 / norm_bytes(c))), mean = layer_blocks(n * v.x, blocks) * p->over_n;
-  return make_float2(mean, layer_blocks(fmaf(n * (v.x - mean), v.x - mean, v.y), blocks));
+INLINE float2 layer_whole(NormKernel c, const NormParams *p, const LayerShare &s, float2 v, ClusterExchange *exchange) {
+  int from_rank = layer_lane(s.blocks);
+  bool there = from_rank < s.blocks;
+  exchange_all(exchange, s.blocks, v);
+  v = exchange->from[there ? from_rank : 0];
+  float n = there ? (float)(layer_chunks(p, s, from_rank) * (16 / norm_bytes(c))) : 0, mean = layer_blocks(there ? n * v.x : 0, s.blocks) * p->over_n;
+  return make_float2(mean, layer_blocks(there ? fmaf(n * (v.x - mean), v.x - mean, v.y) : 0, s.blocks));
 }
 
 // Where a thread is in its row's chunks, all pointers at the next of them.
@@ -98,67 +110,95 @@ typedef struct LayerAt {
   const char *weight, *bias;
   char *y;
   const uint4 *held;
-  int step; // bytes from chunk to chunk
+  int step, vector; // bytes from chunk to chunk; of weights and biases
 } LayerAt;
 
 INLINE void layer_on(LayerAt &a, int chunks) {
-  a.weight += chunks * a.step, a.bias += chunks * a.step, a.y += chunks * a.step, a.held += chunks * LAYER_THREADS;
+  a.weight += chunks * a.vector, a.bias += chunks * a.vector, a.y += chunks * a.step, a.held += chunks * LAYER_THREADS;
 }
 
-// w, b: of the first c.chunks chunks.
-INLINE void layer_write(NormKernel c, const NormParams *p, LayerAt a, int count, Vec *w, Vec *b, float mean, float scale) {
+// Weights and biases in fp32 of elements of 2 bytes: two 16 bytes each for a chunk, so half as many chunks at a time.
+INLINE int layer_batch(NormKernel c, bool wide) { return wide ? c.chunks / 2 : c.chunks; }
+
+// Of the batch's chunks that there are, all asked for before the first is used. all: every one is there.
+INLINE void layer_ask(NormKernel c, const LayerAt &a, bool wide, bool all, int count, Vec *w, Vec *b) {
+  const int each = wide ? 2 : 1;
+#pragma unroll
+  for (int i = 0; i < c.chunks; i++) {
+    int64_t at = i / each * (int64_t)a.vector + i % each * 16;
+    w[i] = all ? layer_load(a.weight + at) : load16_now(a.weight + at, i / each < count);
+    b[i] = all ? layer_load(a.bias + at) : load16_now(a.bias + at, i / each < count);
+  }
+}
+
+// Chunk i of the batch.
+INLINE void layer_give(NormKernel c, const NormParams *p, const LayerAt &a, bool wide, int i, const Vec *w, const Vec *b, float mean, float scale) {
+  Vec v;
+  v.v = a.held[i * LAYER_THREADS];
+  if (!wide) {
+    v = norm_output(c, p, v, w[i], b[i], mean, scale);
+  } else {
+    float f[8];
+    widen(&v, c.kind, norm_bytes(c), f);
+    norm_affine(c, p, f, w[2 * i].f, b[2 * i].f, mean, scale);
+    narrow(&v, c.kind, norm_bytes(c), f);
+  }
+  *(uint4 *)(a.y + i * a.step) = v.v;
+}
+
+// w, b: of the first batch.
+INLINE void layer_write(NormKernel c, const NormParams *p, LayerAt a, bool wide, int count, Vec *w, Vec *b, float mean, float scale) {
+  const int batch = layer_batch(c, wide);
   int k = 0;
 #pragma unroll 1
-  for (; k + c.chunks <= count; k += c.chunks) {
-    if (k)
+  for (; k + batch <= count; k += batch) {
+    if (k) layer_ask(c, a, wide, true, batch, w, b);
 #pragma unroll
-      for (int i = 0; i < c.chunks; i++) w[i] = layer_load(a.weight + i * a.step), b[i] = layer_load(a.bias + i * a.step);
+    for (int i = 0; i < batch; i++) layer_give(c, p, a, wide, i, w, b, mean, scale);
+    layer_on(a, batch);
+  }
+  if (k == count) return;
+  if (k) layer_ask(c, a, wide, false, count - k, w, b);
 #pragma unroll
-    for (int i = 0; i < c.chunks; i++) {
-      Vec v;
-      v.v = a.held[i * LAYER_THREADS];
-      *(uint4 *)(a.y + i * a.step) = norm_output(c, p, v, w[i], b[i], mean, scale).v;
-    }
-    layer_on(a, c.chunks);
-  }
-#pragma unroll 1
-  for (; k < count; k++) {
-    Vec v;
-    v.v = *a.held;
-    *(uint4 *)a.y = norm_output(c, p, v, layer_load(a.weight), layer_load(a.bias), mean, scale).v;
-    layer_on(a, 1);
-  }
+  for (int i = 0; i < batch - 1; i++)
+    if (k + i < count) layer_give(c, p, a, wide, i, w, b, mean, scale);
+}
+
+// Prefetches into L2, while the predecessor still runs, this thread's part of the row.
+INLINE void layer_hint(const NormParams *p, const LayerShare &s) {
+  if (!may_hint() || threadIdx.x % 8) return;
+  for (int k = 0; k < s.count; k++) prefetch_l2((const char *)p->x + (int64_t)s.row * p->x_stride + ((int64_t)s.begin + k * s.lap) * 16);
 }
 
 INLINE void layer_big(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 far[]; // a thread reads what it has written itself
   __shared__ __align__(16) float part[2][8];
   __shared__ ClusterExchange exchange;
-  int rank = p->cluster_bits ? (int)cluster_rank() : 0;
-  if (p->cluster_bits) exchange_init(&exchange);
-  NormShare share = layer_share(p, rank);
+  LayerShare s = layer_share(p);
+  const bool wide = norm_bytes(c) == 2 && p->weight_kind == KIND_FP32;
+  if (s.blocks > 1) exchange_init(&exchange);
   uint4 *held = far + threadIdx.x;
-  big_hint(c, p, share);
+  layer_hint(p, s);
   begin_kernel();
   if (threadIdx.x == 0) { // a part of a row further on, as long as this block's
-    int64_t at = (int64_t)rank * p->span * 16;
-    norm_prefetch(c, p, share.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
+    int64_t at = (int64_t)s.rank * p->span * 16;
+    norm_prefetch(c, p, s.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
   }
-  int64_t from = (int64_t)share.begin * 16;
-  const char *x = (const char *)p->x + (int64_t)share.row * p->x_stride + from;
-  LayerAt a = {(const char *)p->weight + from, (const char *)p->bias + from, (char *)p->y + (int64_t)share.row * p->y_stride + from, held, share.lap * 16};
+  int64_t from = (int64_t)s.begin * 16, vector = wide ? 2 * from : from;
+  const char *x = (const char *)p->x + (int64_t)s.row * p->x_stride + from;
+  LayerAt a = {(const char *)p->weight + vector, (const char *)p->bias + vector, (char *)p->y + (int64_t)s.row * p->y_stride + from, held,
+               s.lap * 16, s.lap * (wide ? 32 : 16)};
 #pragma unroll 4
-  for (int k = 0; k < share.count; k++) fetch16(held + k * LAYER_THREADS, x + (int64_t)k * a.step);
+  for (int k = 0; k < s.count; k++) fetch16(held + k * LAYER_THREADS, x + (int64_t)k * a.step);
   Vec w[BATCH], b[BATCH];
-#pragma unroll
-  for (int i = 0; i < c.chunks; i++) {
-    w[i] = load16_now(a.weight + i * a.step, i < share.count);
-    b[i] = load16_now(a.bias + i * a.step, i < share.count);
-  }
+  if (wide) layer_ask(c, a, true, false, s.count, w, b);
+  else layer_ask(c, a, false, false, s.count, w, b);
   asm volatile("cp.async.wait_all;" ::: "memory");
-  float2 stats = layer_part(c, p, held, share.count, rank, part);
-  if (p->cluster_bits) stats = layer_whole(c, p, stats, &exchange);
-  layer_write(c, p, a, share.count, w, b, stats.x, rsqrtf(fmaf(stats.y, p->over_n, p->eps)));
+  float2 stats = layer_part(c, p, held, s, part);
+  if (s.blocks > 1) stats = layer_whole(c, p, s, stats, &exchange);
+  float scale = rsqrtf(fmaf(stats.y, p->over_n, p->eps));
+  if (wide) layer_write(c, p, a, true, s.count, w, b, stats.x, scale);
+  else layer_write(c, p, a, false, s.count, w, b, stats.x, scale);
 }
 #endif
 

@@ -1,3 +1,6 @@
+#ifdef SOL_PROBE
+#include <stdlib.h>
+#endif
 #include "ops/norm_parts.h"
 #include "ops/parts.h"
 
@@ -122,4 +125,25 @@ bool norm_plan_rows(NormPlan *a) {
   uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
   ops_grid(a->l.grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
   return true;
+}
+
+void norm_plan_layer(NormPlan *a) {
+  enum { SHARE = 32 << 10, BLOCKS = 16 }; // bytes of a block, where a cluster may have as many blocks as that takes
+  NormParams *p = a->p;
+  int64_t chunks = p->n / a->per, blocks = ops_ceil_div(chunks * 16, SHARE), threads = NORM_LAYER_THREADS;
+#ifdef SOL_PROBE
+  if (getenv("SOL_SHARE")) blocks = ops_ceil_div(chunks * 16, atoi(getenv("SOL_SHARE")) * 1024);
+  if (getenv("SOL_THREADS")) threads = atoi(getenv("SOL_THREADS"));
+#endif
+  if (blocks > BLOCKS) blocks = BLOCKS;
+  p->chunks = (int32_t)chunks, p->rows = (int32_t)blocks, p->aside = (int32_t)ops_ceil_div(chunks, blocks * threads);
+  p->span = (int32_t)ops_ceil_div(chunks, blocks);
+  p->ahead = norm_rows_ahead(p, p->n * a->in, NORM_f_big);
+#ifdef SOL_PROBE
+  if (getenv("SOL_AHEAD")) p->ahead = (int32_t)ops_ceil_div(atoi(getenv("SOL_AHEAD")) * 1024 * 1024, p->n * a->in);
+#endif
+  a->l.kernel = norm_kernel(a, NORM_f_big);
+  a->l.block = (uint32_t)threads, a->l.cluster = (uint32_t)blocks;
+  a->l.shared = (uint32_t)(p->aside * threads * 16);
+  ops_grid(a->l.grid, p->m * (uint64_t)blocks, 1);
 }
