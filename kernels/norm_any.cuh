@@ -5,6 +5,7 @@
 #define SOL_KERNELS_NORM_ANY_CUH
 
 #include "norm_direct.cuh"
+#include "norm_lanes.cuh"
 #include "norm_place.cuh"
 #include "norm_words.cuh"
 
@@ -326,7 +327,14 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_STRIPED(name, op, T, chunks)                                                                               \
   NORM_KERNEL(name, NORM_STRIPED_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,   \
               op, T, chunks, 0, (op) == NORM_ADD || (T) != TYPE_f, 1)
-#define NORM_ROWS(...) // layernorm alone has it
+#define NORM_ROWS(...) // layernorm alone has these
+#define NORM_WIDE(...)
+#define NORM_LANED(name, op, T, chunks) LANED_##op(name, op, T, chunks)
+#define LANED_KERNEL(name, op, T, chunks) NORM_KERNEL(name, NORM_LANED_THREADS, 8 - (chunks), norm_laned, op, T, chunks, 0, 1)
+#define LANED_NORM_RMS LANED_KERNEL
+#define LANED_NORM_ADD LANED_KERNEL
+#define LANED_NORM_LAYER LANED_KERNEL
+#define LANED_NORM_EMBED(...)
 #define NORM_NARROW(name, op, T, number)                                                                               \
   NORM_KERNEL(name, NARROW_THREADS, 8, norm_narrow, op, T, 0, 0, 0)
 #define NORM_DIRECT(name, op, T, number) NORM_KERNEL(name, NARROW_THREADS, (op) == NORM_LAYER ? 3 : 4, norm_direct, op, T, 0, 0, 0)

@@ -29,7 +29,7 @@ INLINE float layer_blocks(float v, int blocks) {
 }
 INLINE int layer_lane(int blocks) { return (int)threadIdx.x & (blocks > 8 ? 15 : blocks > 4 ? 7 : blocks > 2 ? 3 : blocks - 1); }
 
-// Which chunks a thread has: the threads of all blocks of the cluster take turns, and p->aside is how many turns there are.
+// Which chunks a thread has: the threads of all blocks of the cluster take turns, and p->aside is how many turns there are; all but the last are full, and more than a batch.
 typedef struct LayerShare {
   uint64_t row;
   int blocks, rank, begin, lap, count; // lap: chunks from a thread's one to its next
@@ -75,23 +75,19 @@ INLINE Vec layer_load(const char *at) { // as load16_now
 // the row, no more is lost than a thread's chunks times a rounding, as what they are apart counts in the row's variance.
 INLINE float2 layer_part(NormKernel c, const NormParams *p, const uint4 *held, const LayerShare &s, float (*part)[8]) {
   const int per = 16 / norm_bytes(c);
-  float k0 = 0, n = (float)(s.count * per), over = s.count ? __frcp_rn(n) : 0;
   float2 sum = make_float2(0, 0), squares = sum;
-  if (s.count) {
-    Vec a;
-    a.v = *held;
-    float2 first = norm_sum(c, a, sum);
-    k0 = (first.x + first.y) * (1.f / per);
-  }
+  Vec a;
+  a.v = *held;
+  float2 first = norm_sum(c, a, sum);
+  float k0 = (first.x + first.y) * (1.f / per), n = (float)(s.count * per), over = __frcp_rn(n);
 #pragma unroll 4
   for (int k = 0; k < s.count; k++) {
-    Vec a;
     a.v = held[k * LAYER_THREADS];
     layer_add(c, a, k0, &sum, &squares);
   }
   float d = sum.x + sum.y, q = fmaf(-d * over, d, squares.x + squares.y), away = fmaf(d, over, k0);
   int mine = layer_chunks(p, s, s.rank) * per;
-  float mean = layer_sum(fmaf(k0, n, d), part[0]) * (mine ? __frcp_rn((float)mine) : 0);
+  float mean = layer_sum(fmaf(k0, n, d), part[0]) * __frcp_rn((float)mine);
   return make_float2(mean, layer_sum(fmaf((away - mean) * n, away - mean, q), part[1]));
 }
 
@@ -117,25 +113,25 @@ INLINE void layer_on(LayerAt &a, int chunks) {
   a.weight += chunks * a.vector, a.bias += chunks * a.vector, a.y += chunks * a.step, a.held += chunks * LAYER_THREADS;
 }
 
-// Weights and biases in fp32 of elements of 2 bytes: two 16 bytes each for a chunk, so half as many chunks at a time.
-INLINE int layer_batch(NormKernel c, bool wide) { return wide ? c.chunks / 2 : c.chunks; }
+// Weights and biases in fp32 of elements of 2 bytes (c.wide): two 16 bytes each for a chunk, so half as many chunks at a time.
+INLINE int layer_batch(NormKernel c) { return c.wide ? c.chunks / 2 : c.chunks; }
 
-// Of the batch's chunks that there are, all asked for before the first is used. all: every one is there.
-INLINE void layer_ask(NormKernel c, const LayerAt &a, bool wide, bool all, int count, Vec *w, Vec *b) {
-  const int each = wide ? 2 : 1;
+// Of the first `count` chunks of a batch, all asked for before the first is used. all: every one is there.
+INLINE void layer_ask(NormKernel c, const LayerAt &a, bool all, int count, Vec *w, Vec *b) {
+  const int each = c.wide ? 2 : 1;
 #pragma unroll
   for (int i = 0; i < c.chunks; i++) {
-    int64_t at = i / each * (int64_t)a.vector + i % each * 16;
-    w[i] = all ? layer_load(a.weight + at) : load16_now(a.weight + at, i / each < count);
-    b[i] = all ? layer_load(a.bias + at) : load16_now(a.bias + at, i / each < count);
+    const char *weight = a.weight + i / each * a.vector + i % each * 16, *bias = a.bias + i / each * a.vector + i % each * 16;
+    w[i] = all ? layer_load(weight) : load16_now(weight, i / each < count);
+    b[i] = all ? layer_load(bias) : load16_now(bias, i / each < count);
   }
 }
 
 // Chunk i of the batch.
-INLINE void layer_give(NormKernel c, const NormParams *p, const LayerAt &a, bool wide, int i, const Vec *w, const Vec *b, float mean, float scale) {
+INLINE void layer_give(NormKernel c, const NormParams *p, const LayerAt &a, int i, const Vec *w, const Vec *b, float mean, float scale) {
   Vec v;
   v.v = a.held[i * LAYER_THREADS];
-  if (!wide) {
+  if (!c.wide) {
     v = norm_output(c, p, v, w[i], b[i], mean, scale);
   } else {
     float f[8];
@@ -146,22 +142,25 @@ INLINE void layer_give(NormKernel c, const NormParams *p, const LayerAt &a, bool
   *(uint4 *)(a.y + i * a.step) = v.v;
 }
 
-// w, b: of the first batch.
-INLINE void layer_write(NormKernel c, const NormParams *p, LayerAt a, bool wide, int count, Vec *w, Vec *b, float mean, float scale) {
-  const int batch = layer_batch(c, wide);
-  int k = 0;
-#pragma unroll 1
-  for (; k + batch <= count; k += batch) {
-    if (k) layer_ask(c, a, wide, true, batch, w, b);
+// w, b: of the first batch, which every thread has. It comes before the loop: so nothing of it moves to other registers, which would wait for it.
+INLINE void layer_write(NormKernel c, const NormParams *p, LayerAt a, int count, Vec *w, Vec *b, float mean, float scale) {
+  const int batch = layer_batch(c);
 #pragma unroll
-    for (int i = 0; i < batch; i++) layer_give(c, p, a, wide, i, w, b, mean, scale);
+  for (int i = 0; i < batch; i++) layer_give(c, p, a, i, w, b, mean, scale);
+#pragma unroll 1
+  for (count -= batch; count >= batch; count -= batch) {
+    Vec weight[BATCH], bias[BATCH];
     layer_on(a, batch);
+    layer_ask(c, a, true, batch, weight, bias);
+#pragma unroll
+    for (int i = 0; i < batch; i++) layer_give(c, p, a, i, weight, bias, mean, scale);
   }
-  if (k == count) return;
-  if (k) layer_ask(c, a, wide, false, count - k, w, b);
+  if (!count) return;
+  layer_on(a, batch);
+  layer_ask(c, a, false, count, w, b);
 #pragma unroll
   for (int i = 0; i < batch - 1; i++)
-    if (k + i < count) layer_give(c, p, a, wide, i, w, b, mean, scale);
+    if (i < count) layer_give(c, p, a, i, w, b, mean, scale);
 }
 
 // Prefetches into L2, while the predecessor still runs, this thread's part of the row.
@@ -175,7 +174,6 @@ INLINE void layer_big(NormKernel c, const NormParams *p) {
   __shared__ __align__(16) float part[2][8];
   __shared__ ClusterExchange exchange;
   LayerShare s = layer_share(p);
-  const bool wide = norm_bytes(c) == 2 && p->weight_kind == KIND_FP32;
   if (s.blocks > 1) exchange_init(&exchange);
   uint4 *held = far + threadIdx.x;
   layer_hint(p, s);
@@ -184,21 +182,18 @@ INLINE void layer_big(NormKernel c, const NormParams *p) {
     int64_t at = (int64_t)s.rank * p->span * 16;
     norm_prefetch(c, p, s.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
   }
-  int64_t from = (int64_t)s.begin * 16, vector = wide ? 2 * from : from;
+  int64_t from = (int64_t)s.begin * 16, vector = c.wide ? 2 * from : from;
   const char *x = (const char *)p->x + (int64_t)s.row * p->x_stride + from;
   LayerAt a = {(const char *)p->weight + vector, (const char *)p->bias + vector, (char *)p->y + (int64_t)s.row * p->y_stride + from, held,
-               s.lap * 16, s.lap * (wide ? 32 : 16)};
+               s.lap * 16, s.lap * (c.wide ? 32 : 16)};
 #pragma unroll 4
   for (int k = 0; k < s.count; k++) fetch16(held + k * LAYER_THREADS, x + (int64_t)k * a.step);
   Vec w[BATCH], b[BATCH];
-  if (wide) layer_ask(c, a, true, false, s.count, w, b);
-  else layer_ask(c, a, false, false, s.count, w, b);
+  layer_ask(c, a, true, layer_batch(c), w, b);
   asm volatile("cp.async.wait_all;" ::: "memory");
   float2 stats = layer_part(c, p, held, s, part);
   if (s.blocks > 1) stats = layer_whole(c, p, s, stats, &exchange);
-  float scale = rsqrtf(fmaf(stats.y, p->over_n, p->eps));
-  if (wide) layer_write(c, p, a, true, s.count, w, b, stats.x, scale);
-  else layer_write(c, p, a, false, s.count, w, b, stats.x, scale);
+  layer_write(c, p, a, s.count, w, b, stats.x, rsqrtf(fmaf(stats.y, p->over_n, p->eps)));
 }
 #endif
 

@@ -31,6 +31,8 @@
 #define FP8_BIG(...)
 #endif
 #define FP8_ROWS   NORM_ROWS
+#define FP8_WIDE   NORM_WIDE
+#define FP8_LANED(...)
 #define FP8_CLUSTERED(...)
 #define FP8_NARROW NORM_NARROW
 #define FP8_DIRECT NORM_DIRECT

@@ -109,7 +109,7 @@ static bool is_alike(const NormPlan *a) {
 }
 
 bool norm_plan_rows(NormPlan *a) {
-  enum { LEAST = 448, LEAD = 7, MOST_BLOCKS = 2, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
+  enum { LEAST = 448, LEAD = 7, MOST_BLOCKS = 1, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
   NormParams *p = a->p;
   int64_t chunks = ops_ceil_div(p->n, 8), blocks = 1;
   while (chunks > NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
@@ -128,22 +128,24 @@ bool norm_plan_rows(NormPlan *a) {
 }
 
 void norm_plan_layer(NormPlan *a) {
-  enum { SHARE = 32 << 10, BLOCKS = 16 }; // bytes of a block, where a cluster may have as many blocks as that takes
+  // Bytes of a block, of which five fit an SM. Clusters of few blocks: a GPU processing cluster has places for more of these.
+  enum { SHARE = 38 << 10, BLOCKS = 16, ANY_NUMBER = 3 };
   NormParams *p = a->p;
-  int64_t chunks = p->n / a->per, blocks = ops_ceil_div(chunks * 16, SHARE), threads = NORM_LAYER_THREADS;
+  int64_t chunks = p->n / a->per, blocks = ops_ceil_div(chunks * 16, SHARE);
 #ifdef SOL_PROBE
   if (getenv("SOL_SHARE")) blocks = ops_ceil_div(chunks * 16, atoi(getenv("SOL_SHARE")) * 1024);
-  if (getenv("SOL_THREADS")) threads = atoi(getenv("SOL_THREADS"));
 #endif
+  if (blocks > ANY_NUMBER) blocks = (blocks + 1) & ~INT64_C(1);
   if (blocks > BLOCKS) blocks = BLOCKS;
-  p->chunks = (int32_t)chunks, p->rows = (int32_t)blocks, p->aside = (int32_t)ops_ceil_div(chunks, blocks * threads);
+  p->chunks = (int32_t)chunks, p->rows = (int32_t)blocks;
+  p->aside = (int32_t)ops_ceil_div(chunks, blocks * NORM_LAYER_THREADS);
   p->span = (int32_t)ops_ceil_div(chunks, blocks);
   p->ahead = norm_rows_ahead(p, p->n * a->in, NORM_f_big);
 #ifdef SOL_PROBE
   if (getenv("SOL_AHEAD")) p->ahead = (int32_t)ops_ceil_div(atoi(getenv("SOL_AHEAD")) * 1024 * 1024, p->n * a->in);
 #endif
-  a->l.kernel = norm_kernel(a, NORM_f_big);
-  a->l.block = (uint32_t)threads, a->l.cluster = (uint32_t)blocks;
-  a->l.shared = (uint32_t)(p->aside * threads * 16);
+  a->l.kernel = norm_kernel(a, p->weight_kind == a->kind ? NORM_f_big : NORM_f_wide);
+  a->l.block = NORM_LAYER_THREADS, a->l.cluster = (uint32_t)blocks;
+  a->l.shared = (uint32_t)(p->aside * NORM_LAYER_THREADS * 16);
   ops_grid(a->l.grid, p->m * (uint64_t)blocks, 1);
 }
