@@ -329,6 +329,7 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
               op, T, chunks, 0, (op) == NORM_ADD || (T) != TYPE_f, 1)
 #define NORM_ROWS(...) // layernorm alone has these
 #define NORM_WIDE(...)
+#define NORM_SHIFTED(...) // rmsnorm and layernorm have it
 #define NORM_LANED(name, op, T, chunks) LANED_##op(name, op, T, chunks)
 #define LANED_KERNEL(name, op, T, chunks) NORM_KERNEL(name, NORM_LANED_THREADS, 8 - (chunks), norm_laned, op, T, chunks, 0, 1)
 #define LANED_NORM_RMS LANED_KERNEL

@@ -1,5 +1,5 @@
 // y = (x - mean) / sqrt(variance + eps) * (weight + offset) + bias. The bodies are in norm.cuh, and norm_layer.cuh.
-#include "norm_layer.cuh"
+#include "norm_shift.cuh"
 #include "norm_spread.cuh"
 
 #undef NORM_BLOCK
@@ -27,6 +27,8 @@
 #define LAYER_ROWS_TYPE_f(...)
 #define LAYER_ROWS_TYPE_h LAYER_ROWS
 #define LAYER_ROWS_TYPE_b LAYER_ROWS
+#undef NORM_SHIFTED
+#define NORM_SHIFTED(name, op, T, number) NORM_KERNEL(name, NORM_LAYER_THREADS, 4, norm_shift, op, T, 2, 0, 1)
 #undef NORM_BIG
 #undef NORM_WIDE
 #define NORM_BIG(name, op, T, number) NORM_KERNEL(name, NORM_LAYER_THREADS, 5, layer_big, op, T, 2, 0, 1, 0, 0)

@@ -110,6 +110,7 @@ enum {
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
   SHARED_WIDE = BIG_BYTES,
+  SHARED_SHIFTED = BIG_BYTES,
   SHARED_NARROW = NARROW_SHARED,
   SHARED_DIRECT = NARROW_SHARED,
   SHARED_PACKED = 0,
@@ -334,7 +335,7 @@ static void plan(NormPlan *a) {
   if (!rule && unaligned && norm_plan_laned(a)) return;
   if (!rule && narrow_holds(p->n, NARROW_NORM) && norm_plan_short(a)) return;
   if (!rule && is_odd(a)) rule = odd_rule(a, all);
-  if (!rule && unaligned && norm_plan_rows(a)) return;
+  if (!rule && unaligned && (norm_plan_rows(a) || norm_plan_shifted(a))) return;
   if (!rule && unaligned && norm_plan_short(a)) return;
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;
