@@ -68,7 +68,8 @@ static const Rule layer_rules_fp32[] = {SHORT_ROWS,
 // Weights or an output of another type: rmsnorm, and 16-bit rows of layernorm.
 static const Rule mixed_rules[] = {SHORT_ROWS, WARP(NORM_f_warp)};
 static const Rule layer_mixed_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}};
-static const Rule layer_wide_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}, LAYER_BIG}; // fp32 weights alone
+static const Rule layer_wide_rules[] = {
+    SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}, LAYER_BIG}; // fp32 weights alone
 static const Rule any_rules[] = {ANY_ROWS(NORM_f_any4, 512, 4)};
 static const Rule any_add_rules[] = {ANY_ROWS(NORM_f_any4, NORM_ANY_THREADS, 4)};
 static const Rule unaligned_rules[] = {ANY_ROWS(NORM_f_striped3, NORM_STRIPED_THREADS, 3)};

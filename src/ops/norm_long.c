@@ -104,7 +104,8 @@ static bool starts_alike(const NormPlan *a) { // input and output
 
 // One type throughout, input and output alike.
 static bool is_alike(const NormPlan *a) {
-  return a->call->layer && a->kind != KIND_FP32 && a->p->y_kind == a->kind && norm_has_plain_vectors(a) && starts_alike(a);
+  return a->call->layer && a->kind != KIND_FP32 && a->p->y_kind == a->kind && norm_has_plain_vectors(a) &&
+         starts_alike(a);
 }
 
 bool norm_plan_rows(NormPlan *a) {
@@ -148,7 +149,8 @@ bool norm_plan_shifted(NormPlan *a) {
   enum { LEAST = 1152, MOST = 32 << 10, LEAD = 7 }; // chunks; of them, before the first on its line
   const NormParams *p = a->p;
   int64_t chunks = p->n / a->per;
-  if (!a->clusters || p->ids || p->y_kind != a->kind || !norm_has_plain_vectors(a) || !starts_alike(a)) return false;
+  if (!a->clusters || p->ids || p->y_kind != a->kind || !norm_has_plain_vectors(a) || !starts_alike(a))
+    return false;
   if (chunks <= LEAST || chunks > MOST) return false;
   launch_wide(a, NORM_f_shifted, chunks + LEAD);
   return true;

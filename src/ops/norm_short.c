@@ -184,9 +184,19 @@ static bool starts_alike(const NormParams *p, const void *at, int64_t stride) {
 
 // Rows that start anywhere, of one type and all alike: some lanes have a row. As few lanes, and chunks of each, as hold it.
 bool norm_plan_laned(NormPlan *a) {
-  enum { FEWEST = 2, MOST = 5, LEAST_BITS = 2, MOST_BITS = 5, WAVES = 1, LEAST_4 = 256, LEAST_2 = 192, AHEAD = 3 };
+  enum {
+    FEWEST = 2,
+    MOST = 5,
+    LEAST_BITS = 2,
+    MOST_BITS = 5,
+    WAVES = 1,
+    LEAST_4 = 256,
+    LEAST_2 = 192,
+    AHEAD = 3
+  };
   NormParams *p = a->p;
-  int64_t per = a->per, least = ops_ceil_div(p->n, per), most = ops_ceil_div(p->n + per - 1, per); // chunks of a row, by where it starts
+  int64_t per = a->per, least = ops_ceil_div(p->n, per),
+          most = ops_ceil_div(p->n + per - 1, per); // chunks of a row, by where it starts
   int64_t slots = INT64_MAX, chunks = 0, bits = 0;
   bool alike = starts_alike(p, p->y, p->y_stride) && starts_alike(p, p->residual, p->residual_stride) &&
                starts_alike(p, p->second, p->second_stride);
@@ -194,9 +204,11 @@ bool norm_plan_laned(NormPlan *a) {
                  (!a->call->layer || (p->bias && norm_on_16(p->bias, 0)));
   // Shorter ones are faster by "narrow", and those of 16-bit types of the other norms.
   bool suits = a->in == 4 ? p->n > LEAST_4 : a->call->layer && p->n > LEAST_2;
-  if (!a->clusters || a->call->fp8 || p->ids || p->y_kind != a->kind || !alike || !vectors || !suits) return false;
+  if (!a->clusters || a->call->fp8 || p->ids || p->y_kind != a->kind || !alike || !vectors || !suits)
+    return false;
   for (int64_t k = FEWEST; k <= MOST; k++)
-    for (int64_t b = LEAST_BITS; b <= MOST_BITS; b++) // of a lane the last chunk alone may be missing, or have the row's last element
+    for (int64_t b = LEAST_BITS; b <= MOST_BITS;
+         b++) // of a lane the last chunk alone may be missing, or have the row's last element
       if (most <= k << b && least > (k - 1) << b && k << b <= slots) slots = k << b, chunks = k, bits = b;
   if (!chunks) return false;
   int64_t at_a_time = a->ctx->sms * (8 - chunks) * (NORM_LANED_THREADS >> bits);
