@@ -19,7 +19,6 @@ enum { NORM_SPREAD_THREADS = 512, NORM_SPREAD_PAIRS = 4 }; // spread: threads of
 enum { NORM_LAYER_THREADS = 256 }; // of a block of layernorm's "big" kernels
 enum { NORM_ALIKE = 64 }; // rows of 16-bit elements so many apart start alike within 128 bytes
 enum { NORM_ROWS_THREADS = 384, NORM_ROWS_CHUNKS = 3, NORM_ROWS_HELD = 3 }; // "rows": threads of a block, and chunks of a thread, at most; rows that it holds
-enum { NORM_LANED_THREADS = 128, NORM_LANED_APART = 8 }; // "laned": threads of a block; rows of 16-bit elements so many apart start alike within 16 bytes
 enum { NORM_ROWS_RUNNING = 2 * NORM_ROWS_THREADS }; // threads of an SM, by their registers
 enum { NORM_SCALE_TENSOR, NORM_SCALE_ROW, NORM_SCALE_BLOCK };
 enum { NORM_DIRECT_STEPS = 16 }; // "direct": the most words of a lane
@@ -54,14 +53,14 @@ typedef struct NormParams {
   int32_t split;        // block, early: a row has as many blocks as a thread has chunks
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes
-  int32_t rows;         // rows, laned: of a block, of lanes; layernorm's big: blocks that share a row
-  int32_t aside;        // big, spread, add: chunks of shared memory before those of the residual; rows: warps start on lines; layernorm's big: chunks of a thread, at most
+  int32_t rows;         // rows: of a block; layernorm's big, shifted: blocks that share a row
+  int32_t aside;        // big, spread, add: chunks of shared memory before those of the residual; rows: warps start on lines; layernorm's big, shifted: chunks of a thread, at most
   // The rest is for "any" and "striped" kernels.
   int32_t y_kind, weight_kind, layout;
   int32_t line;        // striped: warps start on multiples of this many elements of the output: a power of two, at least a word's
   int32_t threads;     // of a block that share a row
   int32_t thread_bits; // several rows a block: threads is 2^thread_bits; otherwise 10
-  int32_t row_bits;    // 2^row_bits rows a block; laned: lanes a row
+  int32_t row_bits;    // 2^row_bits rows a block
   int32_t warp_lanes;  // the row's warps in a block, rounded up to a power of two
   int32_t scaling;     // fp8
   float *scales;

@@ -5,7 +5,6 @@
 #define SOL_KERNELS_NORM_ANY_CUH
 
 #include "norm_direct.cuh"
-#include "norm_lanes.cuh"
 #include "norm_place.cuh"
 #include "norm_words.cuh"
 
@@ -330,12 +329,6 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_ROWS(...) // layernorm alone has these
 #define NORM_WIDE(...)
 #define NORM_SHIFTED(...) // rmsnorm and layernorm have it
-#define NORM_LANED(name, op, T, chunks) LANED_##op(name, op, T, chunks)
-#define LANED_KERNEL(name, op, T, chunks) NORM_KERNEL(name, NORM_LANED_THREADS, 8 - (chunks), norm_laned, op, T, chunks, 0, 1)
-#define LANED_NORM_RMS LANED_KERNEL
-#define LANED_NORM_ADD LANED_KERNEL
-#define LANED_NORM_LAYER LANED_KERNEL
-#define LANED_NORM_EMBED(...)
 #define NORM_NARROW(name, op, T, number)                                                                               \
   NORM_KERNEL(name, NARROW_THREADS, 8, norm_narrow, op, T, 0, 0, 0)
 #define NORM_DIRECT(name, op, T, number) NORM_KERNEL(name, NARROW_THREADS, (op) == NORM_LAYER ? 3 : 4, norm_direct, op, T, 0, 0, 0)

@@ -28,7 +28,11 @@
 #define LAYER_ROWS_TYPE_h LAYER_ROWS
 #define LAYER_ROWS_TYPE_b LAYER_ROWS
 #undef NORM_SHIFTED
-#define NORM_SHIFTED(name, op, T, number) NORM_KERNEL(name, NORM_LAYER_THREADS, 4, norm_shift, op, T, 2, 0, 1)
+#define NORM_SHIFTED(name, op, T, number) LAYER_SHIFTED_##T(name, op, T)
+#define LAYER_SHIFTED(name, op, T) NORM_KERNEL(name, NORM_LAYER_THREADS, 4, norm_shift, op, T, 2, 0, 1)
+#define LAYER_SHIFTED_TYPE_f(...)
+#define LAYER_SHIFTED_TYPE_h LAYER_SHIFTED
+#define LAYER_SHIFTED_TYPE_b LAYER_SHIFTED
 #undef NORM_BIG
 #undef NORM_WIDE
 #define NORM_BIG(name, op, T, number) NORM_KERNEL(name, NORM_LAYER_THREADS, 5, layer_big, op, T, 2, 0, 1, 0, 0)

@@ -38,7 +38,6 @@
 #define FP8_ROWS   NORM_ROWS
 #define FP8_WIDE   NORM_WIDE
 #define FP8_SHIFTED(...)
-#define FP8_LANED(...)
 #define FP8_CLUSTERED(...)
 #define FP8_NARROW NORM_NARROW
 #define FP8_DIRECT NORM_DIRECT

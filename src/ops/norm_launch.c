@@ -119,7 +119,6 @@ enum {
   SHARED_ANY = 0,
   SHARED_STRIPED = 0,
   SHARED_ROWS = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16,
-  SHARED_LANED = 0,
   SHARED_LOOP = 0,
   SHARED_SPREAD = 72 << 10, // of which three fit an SM
   SHARED_CLUSTERED = 72 << 10
@@ -333,7 +332,6 @@ static void plan(NormPlan *a) {
     norm_plan_layer(a);
     return;
   }
-  if (!rule && unaligned && norm_plan_laned(a)) return;
   if (!rule && narrow_holds(p->n, NARROW_NORM) && norm_plan_short(a)) return;
   if (!rule && is_odd(a)) rule = odd_rule(a, all);
   if (!rule && unaligned && (norm_plan_rows(a) || norm_plan_shifted(a))) return;

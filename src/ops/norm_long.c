@@ -126,7 +126,7 @@ bool norm_plan_rows(NormPlan *a) {
 // Rows of so many chunks in the shared memory of a block or a cluster.
 static void launch_wide(NormPlan *a, int kernel, int64_t chunks) {
   // Bytes of a block, of which five fit an SM. Clusters of few blocks: a GPU processing cluster has places for more of these.
-  enum { SHARE = 38 << 10, BLOCKS = 16, ANY_NUMBER = 3 };
+  enum { SHARE = 40 << 10, BLOCKS = 16, ANY_NUMBER = 3 };
   NormParams *p = a->p;
   int64_t blocks = ops_ceil_div(chunks * 16, SHARE);
   if (blocks > ANY_NUMBER) blocks = (blocks + 1) & ~INT64_C(1);
@@ -146,12 +146,15 @@ void norm_plan_layer(NormPlan *a) {
 }
 
 bool norm_plan_shifted(NormPlan *a) {
-  enum { LEAST = 1152, MOST = 32 << 10, LEAD = 7 }; // chunks; of them, before the first on its line
+  // Chunks: shorter rows are faster by "rows" and in registers, and layernorm's in fp32 by "clustered" (measured).
+  enum { LEAST_4 = 2688, LEAST_2 = 1344, LEAST_LAYER = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS };
+  enum { LEAD = 7, MOST = 480 << 10 }; // chunks before the first on its line, at most; bytes of a row
   const NormParams *p = a->p;
-  int64_t chunks = p->n / a->per;
-  if (!a->clusters || p->ids || p->y_kind != a->kind || !norm_has_plain_vectors(a) || !starts_alike(a))
+  int64_t chunks = p->n / a->per, least = a->call->layer ? LEAST_LAYER : a->in == 4 ? LEAST_4 : LEAST_2;
+  bool suits = !p->ids && p->y_kind == a->kind && !(a->call->layer && a->in == 4);
+  if (!a->clusters || !suits || !norm_has_plain_vectors(a) || !starts_alike(a) || chunks <= least)
     return false;
-  if (chunks <= LEAST || chunks > MOST) return false;
+  if (p->n * a->in > MOST) return false;
   launch_wide(a, NORM_f_shifted, chunks + LEAD);
   return true;
 }

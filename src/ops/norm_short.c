@@ -31,6 +31,17 @@ static int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
   return bytes + (looked_up ? norm_narrow_bytes(&t[NARROW_SECOND], n) : 0);
 }
 
+// Of the words that the lanes of a warp read at a time, the most that are in one bank, where so many lanes share a dense row.
+static int norm_narrow_ways(const NarrowTensor *t, int64_t n, int bits) {
+  int banks[32] = {0}, most = 0;
+  for (int64_t row = 0; row < 32 >> bits; row++)
+    for (int64_t lane = 0; lane < 1 << bits; lane++) {
+      int *bank = &banks[(ops_ceil_div(row * n * t->size, 4) + lane) % 32];
+      if (++*bank > most) most = *bank;
+    }
+  return most;
+}
+
 // How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
 // different banks. It depends on sizes and strides alone.
 static int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
@@ -39,7 +50,11 @@ static int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
   int bits = 0;
   while (bits < NARROW_NORM && norm_narrow_held(t, n) > NORM_LANE_BYTES << bits) bits++;
   while (1 << bits < banks && bytes / 4 >= INT64_C(16) << bits) bits++;
-  return bits;
+  // Twice as many where that halves the turns that a warp's accesses take, if these are more than two (measured).
+  bool dense = !norm_narrow_apart(&t[NARROW_X], n),
+       more = bytes / 4 >= INT64_C(16) << bits && bits < NARROW_NORM;
+  int ways = dense && more ? norm_narrow_ways(&t[NARROW_X], n, bits) : 0;
+  return ways > 2 && 2 * norm_narrow_ways(&t[NARROW_X], n, bits + 1) <= ways ? bits + 1 : bits;
 }
 
 // Rows of two tensors lie in shared memory at the same places.
@@ -174,50 +189,6 @@ static bool plan_words(NormPlan *a) {
   a->l.block = NARROW_THREADS, a->l.cluster = 1,
   a->l.shared = (uint32_t)((a->call->layer ? 2 : 1) * p->n * 4);
   ops_grid(a->l.grid, (uint64_t)ops_ceil_div((int64_t)p->m, p->how.steps) * 32, NARROW_THREADS);
-  return true;
-}
-
-// Tensors whose rows start on 16 bytes, or so many bytes after, where those of x do. NULL: there is none.
-static bool starts_alike(const NormParams *p, const void *at, int64_t stride) {
-  return !at || (((uintptr_t)at - (uintptr_t)p->x) % 16 == 0 && (stride - p->x_stride) % 16 == 0);
-}
-
-// Rows that start anywhere, of one type and all alike: some lanes have a row. As few lanes, and chunks of each, as hold it.
-bool norm_plan_laned(NormPlan *a) {
-  enum {
-    FEWEST = 2,
-    MOST = 5,
-    LEAST_BITS = 2,
-    MOST_BITS = 5,
-    WAVES = 1,
-    LEAST_4 = 256,
-    LEAST_2 = 192,
-    AHEAD = 3
-  };
-  NormParams *p = a->p;
-  int64_t per = a->per, least = ops_ceil_div(p->n, per),
-          most = ops_ceil_div(p->n + per - 1, per); // chunks of a row, by where it starts
-  int64_t slots = INT64_MAX, chunks = 0, bits = 0;
-  bool alike = starts_alike(p, p->y, p->y_stride) && starts_alike(p, p->residual, p->residual_stride) &&
-               starts_alike(p, p->second, p->second_stride);
-  bool vectors = p->weight && p->weight_kind == a->kind && norm_on_16(p->weight, 0) &&
-                 (!a->call->layer || (p->bias && norm_on_16(p->bias, 0)));
-  // Shorter ones are faster by "narrow", and those of 16-bit types of the other norms.
-  bool suits = a->in == 4 ? p->n > LEAST_4 : a->call->layer && p->n > LEAST_2;
-  if (!a->clusters || a->call->fp8 || p->ids || p->y_kind != a->kind || !alike || !vectors || !suits)
-    return false;
-  for (int64_t k = FEWEST; k <= MOST; k++)
-    for (int64_t b = LEAST_BITS; b <= MOST_BITS;
-         b++) // of a lane the last chunk alone may be missing, or have the row's last element
-      if (most <= k << b && least > (k - 1) << b && k << b <= slots) slots = k << b, chunks = k, bits = b;
-  if (!chunks) return false;
-  int64_t at_a_time = a->ctx->sms * (8 - chunks) * (NORM_LANED_THREADS >> bits);
-  int64_t rows = ops_ceil_div((int64_t)p->m, WAVES * at_a_time);
-  p->rows = (int32_t)(rows < 1 ? 1 : rows), p->row_bits = (int32_t)bits, p->ahead = AHEAD * NORM_LANED_APART;
-  a->l.kernel = norm_kernel(a, NORM_f_laned2 + (int)(chunks - FEWEST));
-  a->l.block = NORM_LANED_THREADS, a->l.cluster = 1, a->l.shared = 0;
-  uint64_t apart = (uint64_t)p->rows * NORM_LANED_APART;
-  ops_grid(a->l.grid, ((p->m + apart - 1) / apart * NORM_LANED_APART) << bits, NORM_LANED_THREADS);
   return true;
 }
 
