@@ -53,8 +53,8 @@ typedef struct NormParams {
   int32_t split;        // block, early: a row has as many blocks as a thread has chunks
   int32_t cluster_bits; // big, any: 2^cluster_bits blocks share a row
   int32_t span;         // big: chunks of a row that a block takes
-  int32_t rows;         // rows: of a block
-  int32_t aside;        // big, spread, add: chunks of shared memory before those of the residual; rows: warps start on lines
+  int32_t rows;         // rows: of a block; layernorm's big, shifted: blocks that share a row
+  int32_t aside;        // big, spread, add: chunks of shared memory before those of the residual; rows: warps start on lines; layernorm's big, shifted: chunks of a thread, at most
   // The rest is for "any" and "striped" kernels.
   int32_t y_kind, weight_kind, layout;
   int32_t line;        // striped: warps start on multiples of this many elements of the output: a power of two, at least a word's

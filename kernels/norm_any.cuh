@@ -326,7 +326,9 @@ INLINE void norm_loop(NormKernel c, const NormParams *p) {
 #define NORM_STRIPED(name, op, T, chunks)                                                                               \
   NORM_KERNEL(name, NORM_STRIPED_THREADS, (T) == TYPE_f && ((op) == NORM_RMS || (op) == NORM_EMBED) ? 3 : 2, norm_any,   \
               op, T, chunks, 0, (op) == NORM_ADD || (T) != TYPE_f, 1)
-#define NORM_ROWS(...) // layernorm alone has it
+#define NORM_ROWS(...) // layernorm alone has these
+#define NORM_WIDE(...)
+#define NORM_SHIFTED(...) // rmsnorm and layernorm have it
 #define NORM_NARROW(name, op, T, number)                                                                               \
   NORM_KERNEL(name, NARROW_THREADS, 8, norm_narrow, op, T, 0, 0, 0)
 #define NORM_DIRECT(name, op, T, number) NORM_KERNEL(name, NARROW_THREADS, (op) == NORM_LAYER ? 3 : 4, norm_direct, op, T, 0, 0, 0)

@@ -20,18 +20,35 @@ INLINE float layer_sum(float v, float *part) {
   return eight(part);
 }
 
-// Over as many neighbouring lanes as a cluster has blocks.
+// Over as many neighbouring lanes as a cluster has blocks, or the next power of two, of which layer_lane is one's number.
 INLINE float layer_blocks(float v, int blocks) {
 #pragma unroll
   for (int o = 8; o; o >>= 1)
     if (o < blocks) v += __shfl_xor_sync(~0u, v, o);
   return v;
 }
+INLINE int layer_lane(int blocks) { return (int)threadIdx.x & (blocks > 8 ? 15 : blocks > 4 ? 7 : blocks > 2 ? 3 : blocks - 1); }
 
-// Chunks of a block of the cluster. The blocks take turns: p->aside chunks each, but for the last lap's.
-INLINE int layer_chunks(const NormParams *p, int rank) {
-  int full = p->aside - LAYER_THREADS;
-  return full + max(0, min(LAYER_THREADS, p->chunks - (full << p->cluster_bits) - rank * LAYER_THREADS));
+// Which chunks a thread has: the threads of all blocks of the cluster take turns, and p->aside is how many turns there are; all but the last are full, and more than a batch.
+typedef struct LayerShare {
+  uint64_t row;
+  int blocks, rank, begin, lap, count; // lap: chunks from a thread's one to its next
+} LayerShare;
+
+INLINE LayerShare layer_share(const NormParams *p) {
+  LayerShare s;
+  uint64_t rank;
+  s.blocks = p->rows, s.lap = LAYER_THREADS * s.blocks;
+  split(block_index(), (uint64_t)s.blocks, &s.row, &rank);
+  s.rank = (int)rank, s.begin = s.rank * LAYER_THREADS + (int)threadIdx.x;
+  s.count = p->aside - (s.begin + (p->aside - 1) * s.lap >= p->chunks);
+  return s;
+}
+
+// Chunks of a block of the cluster.
+INLINE int layer_chunks(const NormParams *p, const LayerShare &s, int rank) {
+  int rest = p->chunks - (p->aside - 1) * s.lap - rank * LAYER_THREADS;
+  return (p->aside - 1) * LAYER_THREADS + max(0, min(LAYER_THREADS, rest));
 }
 
 // A chunk's sum and sum of squares, both about k.
@@ -54,43 +71,34 @@ INLINE Vec layer_load(const char *at) { // as load16_now
   return v;
 }
 
-INLINE NormShare layer_share(const NormParams *p, int rank) {
-  int begin = rank * LAYER_THREADS + threadIdx.x, lap = LAYER_THREADS << p->cluster_bits;
-  int count = p->chunks > begin ? ((p->chunks - begin - 1) >> (31 - __clz(lap))) + 1 : 0;
-  return {block_index() >> p->cluster_bits, begin, lap, p->chunks, count};
-}
-
 // Mean and squares of this block's elements, about the mean of a thread's own first chunk: however far the row is from zero, or that chunk from
 // the row, no more is lost than a thread's chunks times a rounding, as what they are apart counts in the row's variance.
-INLINE float2 layer_part(NormKernel c, const NormParams *p, const uint4 *held, int count, int rank, float (*part)[8]) {
+INLINE float2 layer_part(NormKernel c, const NormParams *p, const uint4 *held, const LayerShare &s, float (*part)[8]) {
   const int per = 16 / norm_bytes(c);
-  float k0 = 0, n = (float)(count * per), over = count ? __frcp_rn(n) : 0;
   float2 sum = make_float2(0, 0), squares = sum;
-  if (count) {
-    Vec a;
-    a.v = *held;
-    float2 first = norm_sum(c, a, sum);
-    k0 = (first.x + first.y) * (1.f / per);
-  }
+  Vec a;
+  a.v = *held;
+  float2 first = norm_sum(c, a, sum);
+  float k0 = (first.x + first.y) * (1.f / per), n = (float)(s.count * per), over = __frcp_rn(n);
 #pragma unroll 4
-  for (int k = 0; k < count; k++) {
-    Vec a;
+  for (int k = 0; k < s.count; k++) {
     a.v = held[k * LAYER_THREADS];
     layer_add(c, a, k0, &sum, &squares);
   }
   float d = sum.x + sum.y, q = fmaf(-d * over, d, squares.x + squares.y), away = fmaf(d, over, k0);
-  int mine = layer_chunks(p, rank) * per;
-  float mean = layer_sum(fmaf(k0, n, d), part[0]) * (mine ? __frcp_rn((float)mine) : 0);
+  int mine = layer_chunks(p, s, s.rank) * per;
+  float mean = layer_sum(fmaf(k0, n, d), part[0]) * __frcp_rn((float)mine);
   return make_float2(mean, layer_sum(fmaf((away - mean) * n, away - mean, q), part[1]));
 }
 
 // The row's, from those of the cluster's blocks. v: of this block.
-INLINE float2 layer_whole(NormKernel c, const NormParams *p, float2 v, ClusterExchange *exchange) {
-  int blocks = 1 << p->cluster_bits, from_rank = threadIdx.x & (blocks - 1);
-  exchange_all(exchange, blocks, v);
-  v = exchange->from[from_rank];
-  float n = (float)(layer_chunks(p, from_rank) * (16 / norm_bytes(c))), mean = layer_blocks(n * v.x, blocks) * p->over_n;
-  return make_float2(mean, layer_blocks(fmaf(n * (v.x - mean), v.x - mean, v.y), blocks));
+INLINE float2 layer_whole(NormKernel c, const NormParams *p, const LayerShare &s, float2 v, ClusterExchange *exchange) {
+  int from_rank = layer_lane(s.blocks);
+  bool there = from_rank < s.blocks;
+  exchange_all(exchange, s.blocks, v);
+  v = exchange->from[there ? from_rank : 0];
+  float n = there ? (float)(layer_chunks(p, s, from_rank) * (16 / norm_bytes(c))) : 0, mean = layer_blocks(there ? n * v.x : 0, s.blocks) * p->over_n;
+  return make_float2(mean, layer_blocks(there ? fmaf(n * (v.x - mean), v.x - mean, v.y) : 0, s.blocks));
 }
 
 // Where a thread is in its row's chunks, all pointers at the next of them.
@@ -98,71 +106,98 @@ typedef struct LayerAt {
   const char *weight, *bias;
   char *y;
   const uint4 *held;
-  int step; // bytes from chunk to chunk
+  int step, vector; // bytes from chunk to chunk; of weights and biases
 } LayerAt;
 
 INLINE void layer_on(LayerAt &a, int chunks) {
-  a.weight += chunks * a.step, a.bias += chunks * a.step, a.y += chunks * a.step, a.held += chunks * LAYER_THREADS;
+  a.weight += chunks * a.vector, a.bias += chunks * a.vector, a.y += chunks * a.step, a.held += chunks * LAYER_THREADS;
 }
 
-// w, b: of the first c.chunks chunks.
+// Weights and biases in fp32 of elements of 2 bytes (c.wide): two 16 bytes each for a chunk, so half as many chunks at a time.
+INLINE int layer_batch(NormKernel c) { return c.wide ? c.chunks / 2 : c.chunks; }
+
+// Of the first `count` chunks of a batch, all asked for before the first is used. all: every one is there.
+INLINE void layer_ask(NormKernel c, const LayerAt &a, bool all, int count, Vec *w, Vec *b) {
+  const int each = c.wide ? 2 : 1;
+#pragma unroll
+  for (int i = 0; i < c.chunks; i++) {
+    const char *weight = a.weight + i / each * a.vector + i % each * 16, *bias = a.bias + i / each * a.vector + i % each * 16;
+    w[i] = all ? layer_load(weight) : load16_now(weight, i / each < count);
+    b[i] = all ? layer_load(bias) : load16_now(bias, i / each < count);
+  }
+}
+
+// Chunk i of the batch.
+INLINE void layer_give(NormKernel c, const NormParams *p, const LayerAt &a, int i, const Vec *w, const Vec *b, float mean, float scale) {
+  Vec v;
+  v.v = a.held[i * LAYER_THREADS];
+  if (!c.wide) {
+    v = norm_output(c, p, v, w[i], b[i], mean, scale);
+  } else {
+    float f[8];
+    widen(&v, c.kind, norm_bytes(c), f);
+    norm_affine(c, p, f, w[2 * i].f, b[2 * i].f, mean, scale);
+    narrow(&v, c.kind, norm_bytes(c), f);
+  }
+  *(uint4 *)(a.y + i * a.step) = v.v;
+}
+
+// w, b: of the first batch, which every thread has. It comes before the loop: so nothing of it moves to other registers, which would wait for it.
 INLINE void layer_write(NormKernel c, const NormParams *p, LayerAt a, int count, Vec *w, Vec *b, float mean, float scale) {
-  int k = 0;
-#pragma unroll 1
-  for (; k + c.chunks <= count; k += c.chunks) {
-    if (k)
+  const int batch = layer_batch(c);
 #pragma unroll
-      for (int i = 0; i < c.chunks; i++) w[i] = layer_load(a.weight + i * a.step), b[i] = layer_load(a.bias + i * a.step);
-#pragma unroll
-    for (int i = 0; i < c.chunks; i++) {
-      Vec v;
-      v.v = a.held[i * LAYER_THREADS];
-      *(uint4 *)(a.y + i * a.step) = norm_output(c, p, v, w[i], b[i], mean, scale).v;
-    }
-    layer_on(a, c.chunks);
-  }
+  for (int i = 0; i < batch; i++) layer_give(c, p, a, i, w, b, mean, scale);
 #pragma unroll 1
-  for (; k < count; k++) {
-    Vec v;
-    v.v = *a.held;
-    *(uint4 *)a.y = norm_output(c, p, v, layer_load(a.weight), layer_load(a.bias), mean, scale).v;
-    layer_on(a, 1);
+  for (count -= batch; count >= batch; count -= batch) {
+    Vec weight[BATCH], bias[BATCH];
+    layer_on(a, batch);
+    layer_ask(c, a, true, batch, weight, bias);
+#pragma unroll
+    for (int i = 0; i < batch; i++) layer_give(c, p, a, i, weight, bias, mean, scale);
   }
+  if (!count) return;
+  layer_on(a, batch);
+  layer_ask(c, a, false, count, w, b);
+#pragma unroll
+  for (int i = 0; i < batch - 1; i++)
+    if (i < count) layer_give(c, p, a, i, w, b, mean, scale);
+}
+
+// Prefetches into L2, while the predecessor still runs, this thread's part of the row.
+INLINE void layer_hint(const NormParams *p, const LayerShare &s) {
+  if (!may_hint() || threadIdx.x % 8) return;
+  for (int k = 0; k < s.count; k++) prefetch_l2((const char *)p->x + (int64_t)s.row * p->x_stride + ((int64_t)s.begin + k * s.lap) * 16);
 }
 
 INLINE void layer_big(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 far[]; // a thread reads what it has written itself
   __shared__ __align__(16) float part[2][8];
   __shared__ ClusterExchange exchange;
-  int rank = p->cluster_bits ? (int)cluster_rank() : 0;
-  if (p->cluster_bits) exchange_init(&exchange);
-  NormShare share = layer_share(p, rank);
+  LayerShare s = layer_share(p);
+  if (s.blocks > 1) exchange_init(&exchange);
   uint4 *held = far + threadIdx.x;
-  big_hint(c, p, share);
+  layer_hint(p, s);
   begin_kernel();
   if (threadIdx.x == 0) { // a part of a row further on, as long as this block's
-    int64_t at = (int64_t)rank * p->span * 16;
-    norm_prefetch(c, p, share.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
+    int64_t at = (int64_t)s.rank * p->span * 16;
+    norm_prefetch(c, p, s.row, at, (int)min((int64_t)p->span * 16, (int64_t)p->chunks * 16 - at), false);
   }
-  int64_t from = (int64_t)share.begin * 16;
-  const char *x = (const char *)p->x + (int64_t)share.row * p->x_stride + from;
-  LayerAt a = {(const char *)p->weight + from, (const char *)p->bias + from, (char *)p->y + (int64_t)share.row * p->y_stride + from, held, share.lap * 16};
+  int64_t from = (int64_t)s.begin * 16, vector = c.wide ? 2 * from : from;
+  const char *x = (const char *)p->x + (int64_t)s.row * p->x_stride + from;
+  LayerAt a = {(const char *)p->weight + vector, (const char *)p->bias + vector, (char *)p->y + (int64_t)s.row * p->y_stride + from, held,
+               s.lap * 16, s.lap * (c.wide ? 32 : 16)};
 #pragma unroll 4
-  for (int k = 0; k < share.count; k++) fetch16(held + k * LAYER_THREADS, x + (int64_t)k * a.step);
+  for (int k = 0; k < s.count; k++) fetch16(held + k * LAYER_THREADS, x + (int64_t)k * a.step);
   Vec w[BATCH], b[BATCH];
-#pragma unroll
-  for (int i = 0; i < c.chunks; i++) {
-    w[i] = load16_now(a.weight + i * a.step, i < share.count);
-    b[i] = load16_now(a.bias + i * a.step, i < share.count);
-  }
+  layer_ask(c, a, true, layer_batch(c), w, b);
   asm volatile("cp.async.wait_all;" ::: "memory");
-  float2 stats = layer_part(c, p, held, share.count, rank, part);
-  if (p->cluster_bits) stats = layer_whole(c, p, stats, &exchange);
-  layer_write(c, p, a, share.count, w, b, stats.x, rsqrtf(fmaf(stats.y, p->over_n, p->eps)));
+  float2 stats = layer_part(c, p, held, s, part);
+  if (s.blocks > 1) stats = layer_whole(c, p, s, stats, &exchange);
+  layer_write(c, p, a, s.count, w, b, stats.x, rsqrtf(fmaf(stats.y, p->over_n, p->eps)));
 }
 #endif
 
-// ---- 16-bit rows that start anywhere: a block or a cluster takes several that start alike, NORM_ALIKE rows apart. It has weights and biases, shifted to
+// ---- 16-bit rows that start anywhere: a block takes several that start alike, NORM_ALIKE rows apart. It has weights and biases, shifted to
 // where these rows' chunks are, in registers for all of them, and copies rows into shared memory while it works on those before. Input and output start
 // alike, weights and biases on 16 bytes.
 
@@ -182,9 +217,9 @@ INLINE Strip rows_strip(NormKernel c, const NormParams *p, const char *y) {
 // Chunks from the last line of 128 bytes that begins before the first: warps start on lines, where that takes no more of them.
 INLINE int rows_lead(NormKernel c, const NormParams *p, Strip s, const char *y) { return !p->aside ? 0 : (int)(((uint32_t)(uintptr_t)y + (uint32_t)(s.head * norm_bytes(c))) & 127) / 16; }
 
-INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const char *y, int rank) {
+INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const char *y) {
   const int per = 16 / norm_bytes(c);
-  int all = (int)blockDim.x << p->cluster_bits, first = rank * (int)blockDim.x + (int)threadIdx.x;
+  int all = (int)blockDim.x, first = (int)threadIdx.x;
   LayerChunks a;
   a.edge = first < s.edges ? strip_edge(s, first, per) : -1;
   first -= rows_lead(c, p, s, y);
@@ -192,14 +227,6 @@ INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const
   a.at = (s.head + first * per) * norm_bytes(c), a.step = all * 16;
   a.count = first < s.chunks ? (s.chunks - first - 1) / all + 1 : 0;
   return a;
-}
-
-// Elements of a row that a block of the cluster has.
-INLINE float rows_elements(NormKernel c, const NormParams *p, Strip s, const char *y, int rank) {
-  int all = (int)blockDim.x << p->cluster_bits, lead = rows_lead(c, p, s, y), chunks = rank ? 0 : -lead;
-#pragma unroll
-  for (int k = 0; k < c.chunks; k++) chunks += max(0, min((int)blockDim.x, s.chunks + lead - k * all - rank * (int)blockDim.x));
-  return (float)(chunks * (16 / norm_bytes(c)) + (rank ? 0 : s.edges));
 }
 
 // Starts to copy a row. Each row is a group of copies, though there may be none.
@@ -221,40 +248,8 @@ INLINE void rows_vector(NormKernel c, const LayerChunks &a, const void *vector, 
   }
 }
 
-// An exchange as exchange_all, one of several. Those with even numbers have one ClusterExchange, those with odd numbers another: nobody is further ahead
-// than the next.
-INLINE void rows_prepare(ClusterExchange *m) { // before exchange_init of the other
-  if (threadIdx.x == 0)
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((uint32_t)__cvta_generic_to_shared(&m->arrived)) : "memory");
-}
-INLINE void rows_exchange(ClusterExchange *m, int blocks, float2 v, int number) {
-#if __CUDA_ARCH__ >= 900
-  uint32_t arrived = (uint32_t)__cvta_generic_to_shared(&m->arrived), done = 0;
-  if (number == 0) cluster_wait(); // all of them run, and are ready
-  if (threadIdx.x == 0)
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived), "r"(blocks * (int)sizeof(float2)) : "memory");
-  if (threadIdx.x < blocks) {
-    uint32_t slot = (uint32_t)__cvta_generic_to_shared(&m->from[cluster_rank()]), there, signal;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"((int)threadIdx.x));
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(signal) : "r"(arrived), "r"((int)threadIdx.x));
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(there), "f"(v.x), "f"(v.y), "r"(signal)
-                 : "memory");
-  }
-  while (!done)
-    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done)
-                 : "r"(arrived), "r"(number >> 1 & 1)
-                 : "memory");
-#endif
-}
-
-typedef struct RowsShared { // of every other row
-  StatsRoom room;
-  ClusterExchange exchange;
-} RowsShared;
-
-// Mean and squares of the block's part of a row. elements: of that part.
-INLINE Stats rows_part(NormKernel c, const LayerChunks &a, const uint4 *held, float edge, float elements, StatsRoom *room) {
+// Mean and squares of a row.
+INLINE Stats rows_stats(NormKernel c, const NormParams *p, const LayerChunks &a, const uint4 *held, float edge, StatsRoom *room) {
   Vec v;
   v.v = *held;
   Running r = {a.count ? chunk_mean(v, c.kind, norm_bytes(c)) : edge, {0, 0}, {0, 0}};
@@ -265,19 +260,7 @@ INLINE Stats rows_part(NormKernel c, const LayerChunks &a, const uint4 *held, fl
     run_chunk(r, v, c.kind, norm_bytes(c));
   }
   if (a.edge >= 0) run_one(r, edge);
-  return stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), elements, room);
-}
-
-// Those of the row. i: its number in this block.
-INLINE Stats rows_whole(NormKernel c, const NormParams *p, const char *y, Stats s, int i, ClusterExchange *exchange) {
-  int blocks = 1 << p->cluster_bits, rank = threadIdx.x & (blocks - 1);
-  if (blocks == 1) return s;
-  float theirs = rows_elements(c, p, rows_strip(c, p, y), y, rank);
-  rows_exchange(exchange, blocks, make_float2(s.mean, s.squares), i);
-  float2 v = exchange->from[rank];
-  s.mean = layer_blocks(theirs * v.x, blocks) * p->over_n;
-  s.squares = layer_blocks(fmaf(theirs * (v.x - s.mean), v.x - s.mean, v.y), blocks);
-  return s;
+  return stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), (float)p->n, room);
 }
 
 INLINE void rows_put(NormKernel c, const NormParams *p, const LayerChunks &a, const uint4 *held, Vec *w, Vec *b, float mean, float scale, char *y) {
@@ -300,22 +283,19 @@ INLINE void rows_put_edge(NormKernel c, const NormParams *p, const LayerChunks &
 
 INLINE void layer_rows(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 far[]; // three rows; a thread reads what it has written itself
-  __shared__ RowsShared shared[2];
-  int rank = p->cluster_bits ? (int)cluster_rank() : 0;
-  if (p->cluster_bits) rows_prepare(&shared[1].exchange), exchange_init(&shared[0].exchange);
-  uint64_t group = block_index() >> p->cluster_bits, row = group / NORM_ALIKE * NORM_ALIKE * p->rows + group % NORM_ALIKE;
+  __shared__ StatsRoom room[2]; // of every other row
+  uint64_t group = block_index(), row = group / NORM_ALIKE * NORM_ALIKE * p->rows + group % NORM_ALIKE;
   begin_kernel();
   if (row >= p->m) return;
   int rows = (int)min((uint64_t)p->rows, (p->m - row + NORM_ALIKE - 1) / NORM_ALIKE);
   const char *x = (const char *)p->x + (int64_t)row * p->x_stride;
   char *y = (char *)p->y + (int64_t)row * p->y_stride;
-  Strip strip = rows_strip(c, p, y);
-  LayerChunks a = rows_chunks(c, p, strip, y, rank);
+  LayerChunks a = rows_chunks(c, p, rows_strip(c, p, y), y);
   const int held = c.chunks * (int)blockDim.x; // chunks of a row in shared memory
   uint4 *mine = far + threadIdx.x;
   rows_fetch(c, a, x, true, mine);
   rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, rows > 1, mine + held);
-  float edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0, elements = fmaxf(rows_elements(c, p, strip, y, rank), 1);
+  float edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0;
   Vec w[4], b[4];
   rows_vector(c, a, p->weight, w);
   rows_vector(c, a, p->bias, b);
@@ -326,8 +306,7 @@ INLINE void layer_rows(NormKernel c, const NormParams *p) {
     rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, i + 2 < rows, mine + then * held);
     float next = a.edge >= 0 && i + 1 < rows ? load_one(x, a.edge, c.kind) : 0;
     wait_but(2);
-    Stats s = rows_part(c, a, mine + now * held, edge, elements, &shared[i & 1].room);
-    s = rows_whole(c, p, y, s, i, &shared[i & 1].exchange);
+    Stats s = rows_stats(c, p, a, mine + now * held, edge, &room[i & 1]);
     float scale = rsqrtf(fmaf(s.squares, p->over_n, p->eps));
     rows_put(c, p, a, mine + now * held, w, b, s.mean, scale, y);
     rows_put_edge(c, p, a, edge - s.mean, scale, y);

@@ -19,6 +19,7 @@ typedef struct NormKernel {
   int lanes;  // that share a row; 0: a whole block does
   int early;  // weights are loaded with the row, not after the reduction; big: the first of them
   int striped; // neighbouring lanes have neighbouring words (norm_place.cuh)
+  int wide;    // layernorm's big: vectors are of 4 bytes, elements of 2
 } NormKernel;
 
 INLINE int norm_bytes(NormKernel c) { // of an element

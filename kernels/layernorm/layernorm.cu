@@ -1,5 +1,5 @@
 // y = (x - mean) / sqrt(variance + eps) * (weight + offset) + bias. The bodies are in norm.cuh, and norm_layer.cuh.
-#include "norm_layer.cuh"
+#include "norm_shift.cuh"
 #include "norm_spread.cuh"
 
 #undef NORM_BLOCK
@@ -27,9 +27,20 @@
 #define LAYER_ROWS_TYPE_f(...)
 #define LAYER_ROWS_TYPE_h LAYER_ROWS
 #define LAYER_ROWS_TYPE_b LAYER_ROWS
+#undef NORM_SHIFTED
+#define NORM_SHIFTED(name, op, T, number) LAYER_SHIFTED_##T(name, op, T)
+#define LAYER_SHIFTED(name, op, T) NORM_KERNEL(name, NORM_LAYER_THREADS, 4, norm_shift, op, T, 2, 0, 1)
+#define LAYER_SHIFTED_TYPE_f(...)
+#define LAYER_SHIFTED_TYPE_h LAYER_SHIFTED
+#define LAYER_SHIFTED_TYPE_b LAYER_SHIFTED
 #undef NORM_BIG
-#define NORM_BIG(name, op, T, number)                                                                                  \
-  NORM_KERNEL(name, NORM_LAYER_THREADS, (T) == TYPE_f ? 5 : 4, layer_big, op, T, (T) == TYPE_f ? 2 : 4, 0, 1, 0)
+#undef NORM_WIDE
+#define NORM_BIG(name, op, T, number) NORM_KERNEL(name, NORM_LAYER_THREADS, 5, layer_big, op, T, 2, 0, 1, 0, 0)
+#define NORM_WIDE(name, op, T, number) LAYER_WIDE_##T(name, op, T)
+#define LAYER_WIDE(name, op, T) NORM_KERNEL(name, NORM_LAYER_THREADS, 4, layer_big, op, T, 4, 0, 1, 0, 1)
+#define LAYER_WIDE_TYPE_f(...)
+#define LAYER_WIDE_TYPE_h LAYER_WIDE
+#define LAYER_WIDE_TYPE_b LAYER_WIDE
 #endif
 #define NORM(T, name, how, number) NORM_##how(sol_layernorm_##T##_##name, NORM_LAYER, TYPE_##T, number)
 #include "norm.def"

@@ -1,7 +1,12 @@
 // y = x / sqrt(mean(x^2) + eps) * (weight + offset). The bodies are in norm.cuh, norm_any.cuh, norm_span.cuh and norm_spread.cuh.
+#include "norm_shift.cuh"
 #include "norm_spread_fp8.cuh"
 #include "norm_odd.cuh"
 
+#if __CUDA_ARCH__ >= 900
+#undef NORM_SHIFTED
+#define NORM_SHIFTED(name, op, T, number) NORM_KERNEL(name, NORM_LAYER_THREADS, 5, norm_shift, op, T, 2, 0, 1)
+#endif
 #define NORM(T, name, how, number) NORM_##how(sol_rmsnorm_##T##_##name, NORM_RMS, TYPE_##T, number)
 #include "norm.def"
 
@@ -31,6 +36,8 @@
 #define FP8_BIG(...)
 #endif
 #define FP8_ROWS   NORM_ROWS
+#define FP8_WIDE   NORM_WIDE
+#define FP8_SHIFTED(...)
 #define FP8_CLUSTERED(...)
 #define FP8_NARROW NORM_NARROW
 #define FP8_DIRECT NORM_DIRECT

@@ -30,11 +30,12 @@ typedef struct Rule {
 #define WIDE_ROWS(last)                                                                                      \
   BIG(8192, 256, 4), BIG(16384, 256, 8), BIG(32768, 256, 16), BIG(65536, last, 16),                          \
       BIG(16 * HELD_CHUNKS, last, 16)
+#define LAYER_BIG                                                                                            \
+  { 16 * HELD_CHUNKS, NORM_f_big, 0, 0, 0 } // norm_plan_layer
 #define ANY_ROWS(kernel, all, each)                                                                          \
   BLOCKS(kernel, all, each, 1), BLOCKS(kernel, all, each, 2), BLOCKS(kernel, all, each, 4),                  \
       BLOCKS(kernel, all, each, 8), BLOCKS(kernel, all, each, 16)
 enum { HELD_CHUNKS = 13 << 10, HELD_PAIRS = 6 << 10 }; // 208 and 192 KB
-_Static_assert(NORM_LAYER_THREADS == 256, "layernorm uses one block size for wide rows");
 _Static_assert(HELD_PAIRS == NORM_LAPS * 1024, "the longest rows of two inputs");
 // Aligned rows of whole chunks.
 #define RMS_LONG_ROWS                                                                                        \
@@ -58,18 +59,17 @@ static const Rule layer_rules[] = {SHORT_ROWS,
                                    WARP_ROWS,
                                    {512, NORM_f_block_early, 2, 0, 1},
                                    {1024, NORM_f_block4_early, 4, 0, 1},
-                                   BIG(2048, 256, 1),
-                                   BIG(4096, 256, 2),
-                                   WIDE_ROWS(NORM_LAYER_THREADS)}; // of 16-bit types
+                                   LAYER_BIG}; // of 16-bit types
 static const Rule layer_rules_fp32[] = {SHORT_ROWS,
                                         WARP_ROWS,
                                         {512, NORM_f_block_early, 2, 0, 1},
                                         {2048, NORM_f_block4_late, 4, 0, 1},
-                                        BIG(4096, 256, 2),
-                                        WIDE_ROWS(NORM_LAYER_THREADS)};
+                                        LAYER_BIG};
 // Weights or an output of another type: rmsnorm, and 16-bit rows of layernorm.
 static const Rule mixed_rules[] = {SHORT_ROWS, WARP(NORM_f_warp)};
 static const Rule layer_mixed_rules[] = {SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}};
+static const Rule layer_wide_rules[] = {
+    SHORT_ROWS, {1024, NORM_f_block_early, 2, 0, 1}, LAYER_BIG}; // fp32 weights alone
 static const Rule any_rules[] = {ANY_ROWS(NORM_f_any4, 512, 4)};
 static const Rule any_add_rules[] = {ANY_ROWS(NORM_f_any4, NORM_ANY_THREADS, 4)};
 static const Rule unaligned_rules[] = {ANY_ROWS(NORM_f_striped3, NORM_STRIPED_THREADS, 3)};
@@ -110,6 +110,8 @@ enum {
   SHARED_BLOCK = 0,
   SHARED_BLOCK4 = 0,
   SHARED_BIG = BIG_BYTES,
+  SHARED_WIDE = BIG_BYTES,
+  SHARED_SHIFTED = BIG_BYTES,
   SHARED_NARROW = NARROW_SHARED,
   SHARED_DIRECT = NARROW_SHARED,
   SHARED_PACKED = 0,
@@ -201,7 +203,7 @@ static const Rule *fast_rule(const NormPlan *a, int64_t chunks) {
   const NormParams *p = a->p;
   bool mixed = is_mixed(a), clusters = a->clusters;
   if (mixed && !a->call->layer) return FIND(mixed_rules);
-  if (mixed && a->in == 2) return FIND(layer_mixed_rules);
+  if (mixed && a->in == 2) return p->y_kind == a->kind ? FIND(layer_wide_rules) : FIND(layer_mixed_rules);
   if (mixed) clusters = false; // not "big"
   if (p->residual) {
     const Rule *rule = FIND(add_rules);
@@ -326,9 +328,13 @@ static void plan(NormPlan *a) {
   int64_t chunks = ops_ceil_div(p->n + (unaligned ? p->line - 1 : 0), per);
   const Rule *rule = is_fast(a) && all > TINY_CHUNKS ? fast_rule(a, all) : NULL;
   if (p->n * a->in > relay_from(a, rule) && norm_plan_relay(a)) return;
+  if (rule && rule->kernel == NORM_f_big && a->call->layer) {
+    norm_plan_layer(a);
+    return;
+  }
   if (!rule && narrow_holds(p->n, NARROW_NORM) && norm_plan_short(a)) return;
   if (!rule && is_odd(a)) rule = odd_rule(a, all);
-  if (!rule && unaligned && norm_plan_rows(a)) return;
+  if (!rule && unaligned && (norm_plan_rows(a) || norm_plan_shifted(a))) return;
   if (!rule && unaligned && norm_plan_short(a)) return;
   if (rule)
     chunks = all, p->chunks = (int32_t)chunks, least = 1;

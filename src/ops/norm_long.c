@@ -84,7 +84,7 @@ bool norm_plan_clustered(NormPlan *a) {
   return true;
 }
 
-// How many rows a block has, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last should end
+// How many rows a block has, where so many blocks run at a time: the start of one costs about as much as a row, and the last should end
 // together.
 static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
   uint64_t least = UINT64_MAX;
@@ -98,28 +98,63 @@ static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
   return best;
 }
 
+static bool starts_alike(const NormPlan *a) { // input and output
+  return ((uintptr_t)a->p->x - (uintptr_t)a->p->y) % 16 == 0 && (a->p->x_stride - a->p->y_stride) % 16 == 0;
+}
+
 // One type throughout, input and output alike.
 static bool is_alike(const NormPlan *a) {
-  const NormParams *p = a->p;
-  return a->call->layer && a->kind != KIND_FP32 && p->y_kind == a->kind && norm_has_plain_vectors(a) &&
-         ((uintptr_t)p->x - (uintptr_t)p->y) % 16 == 0 && (p->x_stride - p->y_stride) % 16 == 0;
+  return a->call->layer && a->kind != KIND_FP32 && a->p->y_kind == a->kind && norm_has_plain_vectors(a) &&
+         starts_alike(a);
 }
 
 bool norm_plan_rows(NormPlan *a) {
-  enum { LEAST = 448, LEAD = 7, MOST_BLOCKS = 2, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
+  enum { LEAST = 448, LEAD = 7, MOST_ROWS = 16 };
   NormParams *p = a->p;
-  int64_t chunks = ops_ceil_div(p->n, 8), blocks = 1;
-  while (chunks > NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
-  if (!a->clusters || !is_alike(a) || p->n <= LEAST || blocks > MOST_BLOCKS) return false;
-  int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
-  p->aside = chunks + LEAD <= threads * NORM_ROWS_CHUNKS * blocks;
-  int64_t at_a_time = ops_ceil_div(a->ctx->sms * (NORM_ROWS_RUNNING / threads), blocks);
-  p->rows = rows_of_block(p->m, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
-  p->cluster_bits = norm_bits(blocks);
+  int64_t chunks = ops_ceil_div(p->n, 8), threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32) * 32;
+  if (!a->clusters || !is_alike(a) || p->n <= LEAST || threads > NORM_ROWS_THREADS) return false;
+  p->aside = chunks + LEAD <= threads * NORM_ROWS_CHUNKS;
+  p->rows = rows_of_block(p->m, (uint64_t)(a->ctx->sms * (NORM_ROWS_RUNNING / threads)), MOST_ROWS);
   a->l.kernel = norm_kernel(a, NORM_f_rows);
-  a->l.block = (uint32_t)threads, a->l.cluster = (uint32_t)blocks;
+  a->l.block = (uint32_t)threads, a->l.cluster = 1;
   a->l.shared = a->l.block * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16;
   uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
-  ops_grid(a->l.grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
+  ops_grid(a->l.grid, (p->m + apart - 1) / apart * NORM_ALIKE, 1);
+  return true;
+}
+
+// Rows of so many chunks in the shared memory of a block or a cluster.
+static void launch_wide(NormPlan *a, int kernel, int64_t chunks) {
+  // Bytes of a block, of which five fit an SM. Clusters of few blocks: a GPU processing cluster has places for more of these.
+  enum { SHARE = 40 << 10, BLOCKS = 16, ANY_NUMBER = 3 };
+  NormParams *p = a->p;
+  int64_t blocks = ops_ceil_div(chunks * 16, SHARE);
+  if (blocks > ANY_NUMBER) blocks = (blocks + 1) & ~INT64_C(1);
+  if (blocks > BLOCKS) blocks = BLOCKS;
+  p->chunks = (int32_t)chunks, p->rows = (int32_t)blocks;
+  p->aside = (int32_t)ops_ceil_div(chunks, blocks * NORM_LAYER_THREADS);
+  p->span = (int32_t)ops_ceil_div(chunks, blocks);
+  p->ahead = norm_rows_ahead(p, p->n * a->in, NORM_f_big);
+  a->l.kernel = norm_kernel(a, kernel);
+  a->l.block = NORM_LAYER_THREADS, a->l.cluster = (uint32_t)blocks;
+  a->l.shared = (uint32_t)(p->aside * NORM_LAYER_THREADS * 16);
+  ops_grid(a->l.grid, p->m * (uint64_t)blocks, 1);
+}
+
+void norm_plan_layer(NormPlan *a) {
+  launch_wide(a, a->p->weight_kind == a->kind ? NORM_f_big : NORM_f_wide, a->p->n / a->per);
+}
+
+bool norm_plan_shifted(NormPlan *a) {
+  // Chunks: shorter rows are faster by "rows" and in registers, and layernorm's in fp32 by "clustered" (measured).
+  enum { LEAST_4 = 2688, LEAST_2 = 1344, LEAST_LAYER = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS };
+  enum { LEAD = 7, MOST = 480 << 10 }; // chunks before the first on its line, at most; bytes of a row
+  const NormParams *p = a->p;
+  int64_t chunks = p->n / a->per, least = a->call->layer ? LEAST_LAYER : a->in == 4 ? LEAST_4 : LEAST_2;
+  bool suits = !p->ids && p->y_kind == a->kind && !(a->call->layer && a->in == 4);
+  if (!a->clusters || !suits || !norm_has_plain_vectors(a) || !starts_alike(a) || chunks <= least)
+    return false;
+  if (p->n * a->in > MOST) return false;
+  launch_wide(a, NORM_f_shifted, chunks + LEAD);
   return true;
 }

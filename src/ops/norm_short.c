@@ -31,6 +31,17 @@ static int64_t norm_narrow_held(const NarrowTensor *t, int64_t n) {
   return bytes + (looked_up ? norm_narrow_bytes(&t[NARROW_SECOND], n) : 0);
 }
 
+// Of the words that the lanes of a warp read at a time, the most that are in one bank, where so many lanes share a dense row.
+static int norm_narrow_ways(const NarrowTensor *t, int64_t n, int bits) {
+  int banks[32] = {0}, most = 0;
+  for (int64_t row = 0; row < 32 >> bits; row++)
+    for (int64_t lane = 0; lane < 1 << bits; lane++) {
+      int *bank = &banks[(ops_ceil_div(row * n * t->size, 4) + lane) % 32];
+      if (++*bank > most) most = *bank;
+    }
+  return most;
+}
+
 // How many lanes share a row: enough for its bytes, and, where each still has some words, for rows to begin in
 // different banks. It depends on sizes and strides alone.
 static int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
@@ -39,7 +50,11 @@ static int norm_narrow_lanes(const NarrowTensor *t, int64_t n) {
   int bits = 0;
   while (bits < NARROW_NORM && norm_narrow_held(t, n) > NORM_LANE_BYTES << bits) bits++;
   while (1 << bits < banks && bytes / 4 >= INT64_C(16) << bits) bits++;
-  return bits;
+  // Twice as many where that halves the turns that a warp's accesses take, if these are more than two (measured).
+  bool dense = !norm_narrow_apart(&t[NARROW_X], n),
+       more = bytes / 4 >= INT64_C(16) << bits && bits < NARROW_NORM;
+  int ways = dense && more ? norm_narrow_ways(&t[NARROW_X], n, bits) : 0;
+  return ways > 2 && 2 * norm_narrow_ways(&t[NARROW_X], n, bits + 1) <= ways ? bits + 1 : bits;
 }
 
 // Rows of two tensors lie in shared memory at the same places.
