@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "../cells.h"
 #include "../tiny.h"
 
 enum { EMBED_THREADS = 128 }; // of a block
@@ -19,6 +20,9 @@ typedef struct EmbedParams {
   int32_t n, wide_ids, weight_kind;
   float eps, offset, over_n;
   int32_t ends, second_ends; // bytes of a row of y and of second where their ends are prefetched; 0: they are not
+  CellShape cell;           // of the kernel by cells
+  int32_t stream, y_kind;   // there: outputs are stored so that L2 keeps the table; the type of y
+  int64_t ahead;            // there: the ids so many rows further on are prefetched; 0: none
   int32_t words, warp_rows; // the number in embed_rows.def, and the rows of a warp, 32 at most
 } EmbedParams;
 

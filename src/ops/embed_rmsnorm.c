@@ -1,24 +1,27 @@
 // y[i] = rmsnorm(table[ids[i]]) * (weight + weight_offset)
 #include "kernels/embed_rmsnorm/embed_rows.h"
+#include "ops/cells.h"
 #include "ops/embedding.h"
 #include "ops/ends.h"
 #include "ops/norm.h"
 
 #include <math.h>
 
-// Of each type: rows that start anywhere, longer ones, rows of a few elements.
+// Of each type: rows that start anywhere, longer ones, rows of a few elements, short rows by cells.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
   EMBED_LONG,
   EMBED_TINY,
-  EMBED_PER_TYPE = 3,
+  EMBED_BY_CELLS,
+  EMBED_PER_TYPE = 4,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
 #define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
-  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
+  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",    \
+  "sol_embed_rmsnorm_" #T "_cells",
     EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
@@ -137,6 +140,26 @@ static bool is_tiny(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *
          is_dense(a, norm);
 }
 
+// Short rows by aligned cells of y, at which the rows themselves have to start alike.
+static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p, OpsLaunch *l) {
+  enum { LEAST = 33, MOST = 24 << 10, AHEAD = 3 << 20 }; // bytes of a row, of y in a block, of y
+  int64_t size = ops_size(a->dtype), bytes = a->n * size;
+  uintptr_t apart = (uintptr_t)a->y - (uintptr_t)a->embedded;
+  if (ops_size(norm->out) != size || bytes < LEAST || bytes > CELL_ZEROS) return false;
+  if (norm->out == a->dtype && is_aligned(a, p, norm)) return false;
+  if (a->embedded && (apart % 16 || (p->y_stride - p->second_stride) % 16 || (p->y_stride == bytes) != (p->second_stride == bytes))) return false;
+  CellRows rows = {a->n, norm->y_stride, norm->x_stride, a->vocab, a->table, (int)size};
+  int threads = cells_plan(ctx, &rows, a->m, MOST, true, &p->cell);
+  if (!threads) return false;
+  int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
+  l->kernel = EMBED_BY_CELLS + type * EMBED_PER_TYPE;
+  l->block = (uint32_t)threads;
+  l->shared = (uint32_t)(CELL_GROUPS * (p->cell.period * 12 + p->cell.positions * 4));
+  p->ahead = a->m * bytes >= AHEAD ? AHEAD / bytes : 0;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->cell.rows), 1);
+  return true;
+}
+
 // Short rows that start anywhere; false: another kernel has to take them.
 static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                       OpsLaunch *l) {
@@ -183,6 +206,8 @@ static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
                    .n = (int32_t)cpu_min(a->n, INT32_MAX),
                    .wide_ids = id_of(a) == SOL_INT64,
                    .weight_kind = ops_kind(norm->weight_dtype),
+                   .y_kind = ops_kind(norm->out),
+                   .stream = is_streamed(a, norm),
                    .eps = a->eps,
                    .offset = a->weight_offset,
                    .over_n = (float)(1.0 / (double)a->n)};
@@ -209,7 +234,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   OpsLaunch few;
   if (is_tiny(a, &p, &norm) && norm_plan_few(ctx, &call, &few))
     return ops_launch(ctx, &ops_embed_rmsnorm, &few, stream);
-  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
+  if (plan_cells(ctx, a, &norm, &p, &l) || plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   return norm_launch(ctx, &ops_embed_rmsnorm, &call, stream);
 }
 

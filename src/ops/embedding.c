@@ -2,6 +2,7 @@
 #include "ops/embedding.h"
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
+#include "ops/cells.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/ends.h"
@@ -80,6 +81,7 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_WORDS(...)                   {0, 0, 0, 0},
 #define UNIT_ROWS(...)                    {0, 0, 0, 0},
 #define UNIT_TINY(...)                    {0, 0, 0, 0},
+#define UNIT_CELLS(...)                   {0, 0, 0, 0},
 #define UNIT_CONVERT(...)                 {0, 0, 0, 0},
 #define EMBEDDING(name, how, ...)         UNIT_##how(__VA_ARGS__)
 #include "kernels/embedding/embedding.def"
@@ -190,6 +192,17 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
   p->over = (uint32_t)(UINT32_MAX / p->per_row + 1);
 }
 
+// Rows that start anywhere, by aligned 16 bytes of y, where there are blocks enough.
+static bool set_cells(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
+  enum { MOST = 32 << 10, BLOCKS = 8 }; // bytes of a block; blocks an SM
+  CellRows rows = {r->n, r->y_stride, r->x_stride, r->rows, r->x, (int)ops_size(r->dtype)};
+  int64_t bytes = r->n * rows.size;
+  if (r->order || bytes < 32 || bytes > FLOW_MOST || r->dtype == SOL_FP64 || rows.size == 1) return false;
+  p->cell_threads = cells_plan(ctx, &rows, r->m, MOST, false, &p->cell);
+  p->per_row = 1;
+  return r->m >= (int64_t)ctx->sms * BLOCKS * p->cell.rows;
+}
+
 // By the widest unit that divides all addresses. Words of smaller elements take a load for each of them: of bytes, and of 2 bytes of a table that
 // is far from L1, whole vectors are staged.
 static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
@@ -234,6 +247,8 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
     set_tiny(r, p);
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
   }
+  if (unit < 16 && set_cells(ctx, r, p)) return size == 4 ? EMBEDDING_sol_embedding_cells_4 : EMBEDDING_sol_embedding_cells_2;
+  p->cell_threads = 0;
   if (unit < 16 && is_flow(r, p->n)) return pick_flow(ctx, r, unit, p);
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
@@ -277,6 +292,8 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
            : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
                       : EMBEDDING_sol_embedding_tiny_2_to_2;
   }
+  if (size == out && size == 2 && set_cells(ctx, r, p)) return EMBEDDING_sol_embedding_cells_2_to_2;
+  p->cell_threads = 0;
   if (is_flow(r, r->n * wide)) {
     set_flow(ctx, r, r->n, out, p);
     return size == 4  ? EMBEDDING_sol_embedding_flow_4_to_2
@@ -349,6 +366,11 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   l.grid[2] = (uint32_t)ops_ceil_div(p.n, p.strip);
   if (l.grid[2] > 1) p.ends = 0; // a row is several blocks'
   if (p.warp_rows) ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.warp_rows) * 32, l.block);
+  if (p.cell_threads) {
+    l.block = (uint32_t)p.cell_threads;
+    ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.cell.rows), 1);
+    l.shared = (uint32_t)(CELL_GROUPS * p.cell.period * 8);
+  }
   if (p.tiny) {
     enum { ROWS = 2 * EMBEDDING_THREADS };
     ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, ROWS), 1);
@@ -356,7 +378,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   }
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { AHEAD = 6 << 20 };
-  if ((p.turns || p.staged || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
+  if ((p.turns || p.staged || p.cell_threads || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
       (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.strip);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);

@@ -1,0 +1,142 @@
+// Rows that start anywhere, in and out, by the aligned cells of 16 bytes of y. A cell of a row is read as the two or three aligned 8 bytes of x that
+// have it, and shifted. The cell in which one dense row ends and the next begins is put together by the lane that has the row's end, and is
+// stored once; where the other part is another warp's, and where rows lie apart, elements of it are stored.
+#ifndef SOL_KERNELS_CELLS_CUH
+#define SOL_KERNELS_CELLS_CUH
+
+#include "cells.h"
+#include "common.cuh"
+
+typedef struct Cell {
+  int row, column;   // row: within the group. column: of the cell's first element, negative where that is before the row
+  int begin, end;    // elements of the cell that are of the row; none: end <= begin
+  int partner;       // the lane that has the rest of the cell; this one: nobody
+  bool whole, part;  // it is stored at once; its elements are
+  uint32_t mask[4];  // bits that are of the row
+} Cell;
+
+// The lowest `bits` bits; none below 0, all from 32 on.
+INLINE uint32_t low_bits(int bits) { return __funnelshift_lc(~0u, 0, max(bits, 0)); }
+
+// phase: elements by which the group's first row is beyond 16 bytes; stride: from row to row, in elements. joined: cells of two rows are put together.
+INLINE Cell cell_at(const CellShape &s, int position, int phase, int stride, int size, bool joined) {
+  const int per = 16 / size, lane = threadIdx.x % 32;
+  Cell c;
+  c.row = (int)__umulhi((uint32_t)position, s.over);
+  int beyond = (phase + c.row * stride) & (per - 1), before = (beyond - stride) & (per - 1);
+  c.column = (position - c.row * s.cells) * per - beyond;
+  c.begin = max(0, -c.column), c.end = min(per, s.n - c.column);
+  bool there = position < s.positions && c.end > c.begin, full = c.end - c.begin == per;
+  if (!there) c.begin = per, c.end = 0; // all masks are 0
+  int next = lane + (c.row + 1) * s.cells - position, last = lane + (c.row - 1) * s.cells + (before + s.n - 1) / per - position;
+  bool takes = joined && there && c.end < per && next < 32 && c.row + 1 < s.period, given = joined && c.begin > 0 && last >= 0 && c.row > 0;
+  c.partner = takes ? next : lane;
+  c.whole = there && (full || takes), c.part = there && !full && !takes && !given;
+#pragma unroll
+  for (int q = 0; q < 4; q++) c.mask[q] = low_bits(8 * size * c.end - 32 * q) & ~low_bits(8 * size * c.begin - 32 * q);
+  if (!there) c.row = 0, c.column = 0; // nothing is read or stored, of a row that there is
+  return c;
+}
+
+// A predicated load of the 8 bytes so many beyond `from`, or zeros.
+template <int beyond> INLINE uint2 cell_load8(const char *from, bool wanted) {
+  uint2 v;
+  asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %3, 0;\n mov.u32 %0, 0;\n mov.u32 %1, 0;\n @p ld.global.v2.u32 {%0, %1}, [%2 + %4];\n}"
+               : "=r"(v.x), "=r"(v.y)
+               : "l"(__cvta_generic_to_global(from)), "r"((int)wanted), "n"(beyond));
+  return v;
+}
+
+typedef struct CellRaw {
+  uint2 w[3];
+  uint32_t beyond; // it begins so many bytes after w does
+} CellRaw;
+
+// at: of the cell's first element. Nothing is read but 8 bytes that the row has a part of.
+INLINE void cell_load(const Cell &c, const char *at, int size, CellRaw *raw) {
+  int first = c.begin * size, last = c.end * size, beyond = (int)((uint32_t)(uintptr_t)at & 7);
+  const char *from = at - beyond;
+  raw->beyond = (uint32_t)beyond;
+  raw->w[0] = cell_load8<0>(from, beyond < 8 - first);
+  raw->w[1] = cell_load8<8>(from, beyond < 16 - first && beyond > 8 - last);
+  raw->w[2] = cell_load8<16>(from, beyond > 16 - last);
+}
+
+// Where such 8 bytes may not all be of the table.
+INLINE void cell_load_singly(const Cell &c, const char *at, int size, CellRaw *raw) {
+  Vec v;
+  v.v = make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (int i = 0; i < 16 / size; i++) {
+    if (i < c.begin || i >= c.end) continue;
+    if (size == 2) v.h[i] = ((const uint16_t *)at)[i];
+    else v.u[i] = ((const uint32_t *)at)[i];
+  }
+  raw->w[0] = make_uint2(v.u[0], v.u[1]), raw->w[1] = make_uint2(v.u[2], v.u[3]);
+  raw->beyond = 0;
+}
+
+INLINE void cell_cut(const CellRaw &raw, int size, uint32_t *u) {
+  uint32_t w[6] = {raw.w[0].x, raw.w[0].y, raw.w[1].x, raw.w[1].y, raw.w[2].x, raw.w[2].y};
+#pragma unroll
+  for (int i = 0; i < 5; i++) w[i] = raw.beyond & 4 ? w[i + 1] : w[i];
+#pragma unroll
+  for (int q = 0; q < 4; q++) u[q] = size == 2 ? __funnelshift_r(w[q], w[q + 1], raw.beyond * 8 & 16) : w[q];
+}
+
+INLINE void cell_store(char *to, const uint32_t *w, int stream) {
+  uint4 v = make_uint4(w[0], w[1], w[2], w[3]);
+  if (stream) __stcs((uint4 *)to, v);
+  else *(uint4 *)to = v;
+}
+
+// The elements of a cell that has a part of the row.
+INLINE void cell_store_part(const Cell &c, int size, char *to, const uint32_t *w) {
+#pragma unroll
+  for (int q = 0; q < 4; q++) {
+    uint32_t mask = c.mask[q];
+    asm volatile("" : "+r"(mask)); // compared here, where it is seldom done, not once for all groups
+    if (mask == ~0u) ((uint32_t *)to)[q] = w[q];
+    else if (size == 2 && mask & 0xffff) ((uint16_t *)to)[2 * q] = (uint16_t)w[q];
+    else if (size == 2 && mask) ((uint16_t *)to)[2 * q + 1] = (uint16_t)(w[q] >> 16);
+  }
+}
+
+// All lanes of a warp call it. to: of the cell's first element.
+INLINE void cell_give(const Cell &c, int size, char *to, bool there, bool joined, bool parts, uint32_t *w, int stream) {
+  if (parts && c.part && there) cell_store_part(c, size, to, w);
+  if (joined) {
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+      uint32_t other = __shfl_sync(~0u, w[q], c.partner);
+      w[q] = (w[q] & c.mask[q]) | (other & ~c.mask[q]);
+    }
+  }
+  if (c.whole && there) cell_store(to, w, stream);
+}
+
+// ---- Where a block's rows come from
+
+extern __shared__ __align__(16) char cell_memory[];
+
+__device__ uint4 cell_zeros[CELL_ZEROS / 16]; // what a bad id stands for
+
+// All cells of a position, one of each group. edges: a literal.
+INLINE void cell_take_of(const CellShape &s, const Cell &c, const char *const *from, int size, bool edges, uint32_t u[CELL_GROUPS][4]) {
+  CellRaw raw[CELL_GROUPS];
+#pragma unroll
+  for (int g = 0; g < CELL_GROUPS; g++) {
+    const char *at = from[c.row + g * s.period] + c.column * size, *first = at - ((uintptr_t)at & 7);
+    if (edges && (first < s.begin || first + 24 > s.end) && from[c.row + g * s.period] != (const char *)cell_zeros) cell_load_singly(c, at, size, &raw[g]);
+    else cell_load(c, at, size, &raw[g]);
+  }
+#pragma unroll
+  for (int g = 0; g < CELL_GROUPS; g++) cell_cut(raw[g], size, u[g]);
+}
+
+INLINE void cell_take(const CellShape &s, const Cell &c, const char *const *from, int size, uint32_t u[CELL_GROUPS][4]) {
+  if (s.edges) cell_take_of(s, c, from, size, true, u);
+  else cell_take_of(s, c, from, size, false, u);
+}
+
+#endif

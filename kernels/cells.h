@@ -1,0 +1,23 @@
+// Rows that start anywhere, by the aligned cells of 16 bytes of y: cells.cuh; host: src/ops/cells.h.
+#ifndef SOL_KERNELS_CELLS_H
+#define SOL_KERNELS_CELLS_H
+
+#include <stdint.h>
+
+enum { CELL_GROUPS = 4, CELL_MOST_THREADS = 384, CELL_MOST_ROWS = 512, CELL_ZEROS = 2048 }; // bytes of a row, at most
+
+// A block has up to CELL_GROUPS groups of rows. Rows that are a period apart start alike within 16 bytes of y, so that what a thread has of a row in one
+// group are the same columns in all of them.
+typedef struct CellShape {
+  int32_t period;    // rows of a group
+  int32_t rows;      // of a block
+  int32_t cells;     // of a row, at most
+  int32_t positions; // period * cells
+  int32_t n;         // columns
+  uint32_t over;     // 2^32 / cells, rounded up
+  int32_t dense;     // rows of y have no gaps: two of them may share a cell
+  int32_t edges;     // the table starts or ends within 8 bytes
+  const char *begin, *end; // of the table
+} CellShape;
+
+#endif

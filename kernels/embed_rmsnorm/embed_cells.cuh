@@ -1,0 +1,117 @@
+// rmsnorm of table[ids[row]], short rows that start anywhere, by aligned cells of y (cells.cuh): a thread has the same cell of some rows, whose elements
+// stay in its registers while a block puts the rows' sums together. Both outputs start alike within 16 bytes.
+#ifndef SOL_KERNELS_EMBED_CELLS_CUH
+#define SOL_KERNELS_EMBED_CELLS_CUH
+
+#include "cells.cuh"
+#include "embed_rows.cuh"
+
+typedef struct EmbedCells {
+  const char **from; // where each row comes from
+  float *scale;      // of each row
+  float *part;       // of each cell: the sum of its squares
+} EmbedCells;
+
+INLINE EmbedCells embed_cells_memory(const CellShape &s) {
+  const int rows = CELL_GROUPS * s.period;
+  return (EmbedCells){(const char **)cell_memory, (float *)(cell_memory + 8 * rows), (float *)(cell_memory + 12 * rows)};
+}
+
+INLINE void embed_cells_from(const EmbedParams *p, const EmbedCells &m, uint64_t first, int rows) {
+  for (int i = threadIdx.x; i < CELL_GROUPS * p->cell.period; i += blockDim.x) {
+    const char *x = i < rows ? embed_from(p, first + i) : NULL;
+    m.from[i] = x ? x : (const char *)cell_zeros;
+  }
+  uint64_t later = first + p->ahead + threadIdx.x * 32; // ids of a later block, which would wait for them
+  if (p->ahead && threadIdx.x * 32 < p->cell.rows && later < p->m) prefetch_l2((const char *)p->ids + later * (p->wide_ids ? 8 : 4));
+}
+
+// While the predecessor runs, where blocks are few: a row a thread, and weights.
+INLINE void embed_cells_hint(const EmbedParams *p, uint64_t first, int in) {
+  if (!may_hint()) return;
+  for (int i = threadIdx.x; i < p->cell.rows; i += blockDim.x) {
+    const char *x = embed_likely(p, first + i);
+    for (int at = 0; x && at < p->n * in; at += 128) prefetch_l2(x + at);
+  }
+  embed_hint_weights(p);
+}
+
+INLINE void embed_cell_weights(const EmbedParams *p, const Cell &c, int per, float *w) {
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    int column = min(max(c.column + j, 0), p->n - 1);
+    w[j] = p->weight ? load_one(p->weight, column, p->weight_kind) + p->offset : 1;
+  }
+}
+
+INLINE float embed_cell_squares(int kind, int size, const uint32_t *u) {
+  float f[8], sum = 0, odd = 0;
+  widen((const Vec *)u, kind, size, f);
+#pragma unroll
+  for (int j = 0; j < 16 / size; j += 2) sum = fmaf(f[j], f[j], sum), odd = fmaf(f[j + 1], f[j + 1], odd);
+  return sum + odd;
+}
+
+// Each row's scale, from what its cells have.
+INLINE void embed_cells_scales(const EmbedParams *p, const CellShape &s, const EmbedCells &m) {
+  for (int g = 0; g < CELL_GROUPS; g++)
+    for (int i = threadIdx.x; i < s.period; i += blockDim.x) {
+      const float *part = m.part + g * s.positions + i * s.cells;
+      float sum = 0;
+#pragma unroll 4
+      for (int k = 0; k < s.cells; k++) sum += part[k];
+      m.scale[g * s.period + i] = rsqrtf(fmaf(sum, p->over_n, p->eps));
+    }
+}
+
+INLINE void embed_cells(const EmbedParams *p, int kind) {
+  const int size = kind == KIND_FP32 ? 4 : 2, per = 16 / size;
+  const CellShape s = p->cell;
+  const EmbedCells m = embed_cells_memory(s);
+  uint64_t first = block_index() * s.rows;
+  embed_cells_hint(p, first, size);
+  begin_kernel();
+  if (first >= p->m) return;
+  int rows = (int)min((uint64_t)s.rows, p->m - first);
+  char *y = (char *)p->y + (int64_t)first * p->y_stride, *second = (char *)p->second + (int64_t)first * p->second_stride;
+  bool joined = s.dense && rows == s.rows;
+  Cell c = cell_at(s, threadIdx.x, (int)((uint32_t)(uintptr_t)y & 15) / size, (int)(p->y_stride / size), size, joined);
+  float w[8];
+  embed_cell_weights(p, c, per, w);
+  embed_cells_from(p, m, first, rows);
+  __syncthreads();
+  bool parts = __any_sync(~0u, c.part);
+  uint32_t u[CELL_GROUPS][4];
+  cell_take(s, c, m.from, size, u);
+#pragma unroll
+  for (int g = 0; g < CELL_GROUPS; g++) {
+#pragma unroll
+    for (int q = 0; q < 4; q++) u[g][q] &= c.mask[q];
+    float squares = embed_cell_squares(kind, size, u[g]);
+    if ((int)threadIdx.x < s.positions) m.part[g * s.positions + threadIdx.x] = squares;
+  }
+  __syncthreads();
+  embed_cells_scales(p, s, m);
+  if (p->second) {
+    char *to = second + c.row * p->second_stride + c.column * size;
+#pragma unroll
+    for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->second_stride) {
+      uint32_t v[4] = {u[g][0], u[g][1], u[g][2], u[g][3]};
+      cell_give(c, size, to, c.row + g * s.period < rows, joined, parts, v, p->stream);
+    }
+  }
+  __syncthreads();
+  char *to = y + c.row * p->y_stride + c.column * size;
+#pragma unroll
+  for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->y_stride) {
+    float f[8], scale = m.scale[c.row + g * s.period];
+    widen((const Vec *)u[g], kind, size, f);
+#pragma unroll
+    for (int j = 0; j < per; j++) f[j] *= w[j] * scale;
+    Vec v;
+    narrow(&v, size == 2 ? p->y_kind : kind, size, f);
+    cell_give(c, size, to, c.row + g * s.period < rows, joined, parts, v.u, p->stream);
+  }
+}
+
+#endif
