@@ -121,15 +121,18 @@ extern __shared__ __align__(16) char cell_memory[];
 
 __device__ uint4 cell_zeros[CELL_ZEROS / 16]; // what a bad id stands for
 
+// A cell of the row at x. edges: a literal.
+INLINE void cell_read(const CellShape &s, const Cell &c, const char *x, int size, bool edges, CellRaw *raw) {
+  const char *at = x + c.column * size, *first = at - ((uintptr_t)at & 7);
+  if (edges && (first < s.begin || first + 24 > s.end) && x != (const char *)cell_zeros) cell_load_singly(c, at, size, raw);
+  else cell_load(c, at, size, raw);
+}
+
 // All cells of a position, one of each group. edges: a literal.
 INLINE void cell_take_of(const CellShape &s, const Cell &c, const char *const *from, int size, bool edges, uint32_t u[CELL_GROUPS][4]) {
   CellRaw raw[CELL_GROUPS];
 #pragma unroll
-  for (int g = 0; g < CELL_GROUPS; g++) {
-    const char *at = from[c.row + g * s.period] + c.column * size, *first = at - ((uintptr_t)at & 7);
-    if (edges && (first < s.begin || first + 24 > s.end) && from[c.row + g * s.period] != (const char *)cell_zeros) cell_load_singly(c, at, size, &raw[g]);
-    else cell_load(c, at, size, &raw[g]);
-  }
+  for (int g = 0; g < CELL_GROUPS; g++) cell_read(s, c, from[c.row + g * s.period], size, edges, &raw[g]);
 #pragma unroll
   for (int g = 0; g < CELL_GROUPS; g++) cell_cut(raw[g], size, u[g]);
 }

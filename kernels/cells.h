@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { CELL_GROUPS = 4, CELL_MOST_THREADS = 384, CELL_MOST_ROWS = 512, CELL_ZEROS = 2048 }; // bytes of a row, at most
+enum { CELL_GROUPS = 4, CELL_MOST_THREADS = 320, CELL_MOST_ROWS = 512, CELL_ZEROS = 2048 }; // bytes of a row, at most
 
 // A block has up to CELL_GROUPS groups of rows. Rows that are a period apart start alike within 16 bytes of y, so that what a thread has of a row in one
 // group are the same columns in all of them.

@@ -36,11 +36,24 @@ INLINE void embed_cells_hint(const EmbedParams *p, uint64_t first, int in) {
   embed_hint_weights(p);
 }
 
-INLINE void embed_cell_weights(const EmbedParams *p, const Cell &c, int per, float *w) {
+// The weights of a cell as they are stored, and as floats: none of the loads waits for another.
+INLINE void embed_cell_weights(const EmbedParams *p, const Cell &c, int per, uint32_t *w) {
+  if (!p->weight) return;
+  const bool wide = p->weight_kind == KIND_FP32;
+  const char *from = (const char *)p->weight + c.column * (wide ? 4 : 2);
 #pragma unroll
   for (int j = 0; j < per; j++) {
-    int column = min(max(c.column + j, 0), p->n - 1);
-    w[j] = p->weight ? load_one(p->weight, column, p->weight_kind) + p->offset : 1;
+    w[j] = 0;
+    if (wide && j >= c.begin && j < c.end) w[j] = ((const uint32_t *)from)[j];
+    if (!wide && j >= c.begin && j < c.end) w[j] = ((const uint16_t *)from)[j];
+  }
+}
+INLINE void embed_cell_floats(const EmbedParams *p, int per, const uint32_t *w, float *f) {
+#pragma unroll
+  for (int j = 0; j < per; j++) {
+    if (!p->weight) f[j] = 1;
+    else if (p->weight_kind == KIND_FP32) f[j] = __uint_as_float(w[j]) + p->offset;
+    else f[j] = (p->weight_kind == KIND_FP16 ? __half2float(__ushort_as_half((uint16_t)w[j])) : __uint_as_float(w[j] << 16)) + p->offset;
   }
 }
 
@@ -54,14 +67,39 @@ INLINE float embed_cell_squares(int kind, int size, const uint32_t *u) {
 
 // Each row's scale, from what its cells have.
 INLINE void embed_cells_scales(const EmbedParams *p, const CellShape &s, const EmbedCells &m) {
-  for (int g = 0; g < CELL_GROUPS; g++)
-    for (int i = threadIdx.x; i < s.period; i += blockDim.x) {
-      const float *part = m.part + g * s.positions + i * s.cells;
-      float sum = 0;
+  for (int i = threadIdx.x; i < CELL_GROUPS * s.period; i += blockDim.x) {
+    const float *part = m.part + i * s.cells;
+    float sum = 0;
 #pragma unroll 4
-      for (int k = 0; k < s.cells; k++) sum += part[k];
-      m.scale[g * s.period + i] = rsqrtf(fmaf(sum, p->over_n, p->eps));
-    }
+    for (int k = 0; k < s.cells; k++) sum += part[k];
+    m.scale[i] = rsqrtf(fmaf(sum, p->over_n, p->eps));
+  }
+}
+
+// The rows themselves, of which a thread has the cells in u.
+INLINE void embed_cells_second(const EmbedParams *p, const CellShape &s, const Cell &c, const uint32_t u[CELL_GROUPS][4], int rows, bool joined, char *second, int size) {
+  bool parts = __any_sync(~0u, c.part);
+  char *to = second + c.row * p->second_stride + c.column * size;
+#pragma unroll
+  for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->second_stride) {
+    uint32_t v[4] = {u[g][0], u[g][1], u[g][2], u[g][3]};
+    cell_give(c, size, to, c.row + g * s.period < rows, joined, parts, v, p->stream);
+  }
+}
+
+// The same where their cells are others than y's: they are loaded once more, from L1.
+INLINE void embed_cells_apart(const EmbedParams *p, const CellShape &s, const char *const *from, int rows, char *second, int size) {
+  bool joined = p->second_stride == s.n * size && rows == s.rows;
+  Cell c = cell_at(s, threadIdx.x, (int)((uint32_t)(uintptr_t)second & 15) / size, (int)(p->second_stride / size), size, joined);
+  bool parts = __any_sync(~0u, c.part);
+#pragma unroll 1
+  for (int row = c.row; row < CELL_GROUPS * s.period; row += s.period) { // one by one: registers are few
+    CellRaw raw;
+    uint32_t u[4];
+    cell_read(s, c, from[row], size, true, &raw);
+    cell_cut(raw, size, u);
+    cell_give(c, size, second + row * p->second_stride + c.column * size, row < rows, joined, parts, u, p->stream);
+  }
 }
 
 INLINE void embed_cells(const EmbedParams *p, int kind) {
@@ -76,9 +114,9 @@ INLINE void embed_cells(const EmbedParams *p, int kind) {
   char *y = (char *)p->y + (int64_t)first * p->y_stride, *second = (char *)p->second + (int64_t)first * p->second_stride;
   bool joined = s.dense && rows == s.rows;
   Cell c = cell_at(s, threadIdx.x, (int)((uint32_t)(uintptr_t)y & 15) / size, (int)(p->y_stride / size), size, joined);
-  float w[8];
-  embed_cell_weights(p, c, per, w);
+  uint32_t weights[8];
   embed_cells_from(p, m, first, rows);
+  embed_cell_weights(p, c, per, weights);
   __syncthreads();
   bool parts = __any_sync(~0u, c.part);
   uint32_t u[CELL_GROUPS][4];
@@ -92,16 +130,12 @@ INLINE void embed_cells(const EmbedParams *p, int kind) {
   }
   __syncthreads();
   embed_cells_scales(p, s, m);
-  if (p->second) {
-    char *to = second + c.row * p->second_stride + c.column * size;
-#pragma unroll
-    for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->second_stride) {
-      uint32_t v[4] = {u[g][0], u[g][1], u[g][2], u[g][3]};
-      cell_give(c, size, to, c.row + g * s.period < rows, joined, parts, v, p->stream);
-    }
-  }
+  if (p->second && p->alike) embed_cells_second(p, s, c, u, rows, joined, second, size);
+  else if (p->second) embed_cells_apart(p, s, m.from, rows, second, size);
   __syncthreads();
   char *to = y + c.row * p->y_stride + c.column * size;
+  float w[8];
+  embed_cell_floats(p, per, weights, w);
 #pragma unroll
   for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->y_stride) {
     float f[8], scale = m.scale[c.row + g * s.period];

@@ -9,6 +9,7 @@
 
 typedef struct CellRows {
   int64_t n, y_stride, x_stride, rows; // elements; rows: of the table
+  int64_t other_stride;                // of another output; 0: none
   const char *x;
   int size;                            // of an element
 } CellRows;
@@ -18,7 +19,7 @@ typedef struct CellRows {
 static inline int cells_plan(const SolContext *ctx, const CellRows *r, int64_t m, int64_t most_bytes, bool once, CellShape *s) {
   enum { BLOCKS = 8 }; // an SM
   int64_t per = 16 / r->size, cells = ops_ceil_div(r->n + per - 1, per), unit = per;
-  while (unit > 1 && r->y_stride * (unit / 2) % per == 0) unit /= 2;
+  while (unit > 1 && (r->y_stride | r->other_stride) * (unit / 2) % per == 0) unit /= 2;
   double best = 0;
   int threads = 0;
   *s = (CellShape){.n = (int32_t)r->n, .cells = (int32_t)cells, .dense = r->y_stride == r->n};

@@ -7,13 +7,14 @@
 
 #include <math.h>
 
-// Of each type: rows that start anywhere, longer ones, rows of a few elements, short rows by cells.
+// Of each type: rows that start anywhere, longer ones, rows of a few elements; by aligned cells of y, short rows and longer ones.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
   EMBED_LONG,
   EMBED_TINY,
   EMBED_BY_CELLS,
-  EMBED_PER_TYPE = 4,
+  EMBED_BY_LINES,
+  EMBED_PER_TYPE = 5,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
@@ -21,7 +22,7 @@ static const char *const kernel_names[EMBED_KERNELS] = {
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
   "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",    \
-  "sol_embed_rmsnorm_" #T "_cells",
+  "sol_embed_rmsnorm_" #T "_cells", "sol_embed_rmsnorm_" #T "_lines",
     EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
@@ -140,24 +141,49 @@ static bool is_tiny(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *
          is_dense(a, norm);
 }
 
-// Short rows by aligned cells of y, at which the rows themselves have to start alike.
-static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p, OpsLaunch *l) {
+// Not for rows of whole aligned chunks, nor where elements change their size.
+static bool is_by_cells(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm) {
+  return ops_size(norm->out) == ops_size(a->dtype) && (norm->out != a->dtype || !is_aligned(a, p, norm));
+}
+
+// Short rows by aligned cells of y.
+static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
+                       OpsLaunch *l) {
   enum { LEAST = 33, MOST = 24 << 10, AHEAD = 3 << 20 }; // bytes of a row, of y in a block, of y
   int64_t size = ops_size(a->dtype), bytes = a->n * size;
-  uintptr_t apart = (uintptr_t)a->y - (uintptr_t)a->embedded;
-  if (ops_size(norm->out) != size || bytes < LEAST || bytes > CELL_ZEROS) return false;
-  if (norm->out == a->dtype && is_aligned(a, p, norm)) return false;
-  if (a->embedded && (apart % 16 || (p->y_stride - p->second_stride) % 16 || (p->y_stride == bytes) != (p->second_stride == bytes))) return false;
-  CellRows rows = {a->n, norm->y_stride, norm->x_stride, a->vocab, a->table, (int)size};
+  uintptr_t between = (uintptr_t)a->y - (uintptr_t)a->embedded;
+  if (!is_by_cells(a, p, norm) || bytes < LEAST || bytes > CELL_ZEROS) return false;
+  CellRows rows = {a->n, norm->y_stride, norm->x_stride, a->vocab, a->embedded ? p->second_stride / size : 0, a->table, (int)size};
   int threads = cells_plan(ctx, &rows, a->m, MOST, true, &p->cell);
   if (!threads) return false;
-  int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
-  l->kernel = EMBED_BY_CELLS + type * EMBED_PER_TYPE;
+  p->alike = between % 16 == 0 && p->y_stride == p->second_stride;
+  l->kernel = EMBED_BY_CELLS;
   l->block = (uint32_t)threads;
   l->shared = (uint32_t)(CELL_GROUPS * (p->cell.period * 12 + p->cell.positions * 4));
   p->ahead = a->m * bytes >= AHEAD ? AHEAD / bytes : 0;
   ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->cell.rows), 1);
   return true;
+}
+
+// Longer ones: some warps have a row, or four warps some rows.
+static bool plan_lines(const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p, OpsLaunch *l) {
+  enum { LEAST = 256, WARP_BYTES = 32 * 16 * EMBED_LINE_EACH, BLOCK = 128 };
+  int64_t bytes = a->n * ops_size(a->dtype), threads = 32 * ops_ceil_div(bytes, WARP_BYTES);
+  if (!is_by_cells(a, p, norm) || bytes < LEAST || threads > EMBED_LINE_THREADS) return false;
+  int64_t rows = threads < BLOCK ? BLOCK / threads : 1;
+  p->words = (int32_t)threads;
+  l->kernel = EMBED_BY_LINES;
+  l->block = (uint32_t)(threads * rows);
+  l->shared = EMBED_LINE_THREADS / 32 * 4;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, rows), 1);
+  return true;
+}
+
+static bool plan_chunks(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p, OpsLaunch *l) {
+  int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
+  bool is = plan_cells(ctx, a, norm, p, l) || plan_lines(a, norm, p, l);
+  l->kernel += is ? type * EMBED_PER_TYPE : 0;
+  return is;
 }
 
 // Short rows that start anywhere; false: another kernel has to take them.
@@ -234,7 +260,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   OpsLaunch few;
   if (is_tiny(a, &p, &norm) && norm_plan_few(ctx, &call, &few))
     return ops_launch(ctx, &ops_embed_rmsnorm, &few, stream);
-  if (plan_cells(ctx, a, &norm, &p, &l) || plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
+  if (plan_chunks(ctx, a, &norm, &p, &l) || plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   return norm_launch(ctx, &ops_embed_rmsnorm, &call, stream);
 }
 

@@ -195,7 +195,7 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
 // Rows that start anywhere, by aligned 16 bytes of y, where there are blocks enough.
 static bool set_cells(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
   enum { MOST = 32 << 10, BLOCKS = 8 }; // bytes of a block; blocks an SM
-  CellRows rows = {r->n, r->y_stride, r->x_stride, r->rows, r->x, (int)ops_size(r->dtype)};
+  CellRows rows = {r->n, r->y_stride, r->x_stride, r->rows, 0, r->x, (int)ops_size(r->dtype)};
   int64_t bytes = r->n * rows.size;
   if (r->order || bytes < 32 || bytes > FLOW_MOST || r->dtype == SOL_FP64 || rows.size == 1) return false;
   p->cell_threads = cells_plan(ctx, &rows, r->m, MOST, false, &p->cell);
