@@ -62,17 +62,18 @@ INLINE void cell_load(const Cell &c, const char *at, int size, CellRaw *raw) {
   raw->w[2] = cell_load8<16>(from, beyond > 16 - last);
 }
 
-// Where such 8 bytes may not all be of the table.
+// Where such 8 bytes are not all of the table: seldom, so that it is a loop.
 INLINE void cell_load_singly(const Cell &c, const char *at, int size, CellRaw *raw) {
-  Vec v;
-  v.v = make_uint4(0, 0, 0, 0);
+  uint32_t w[4] = {0, 0, 0, 0};
+#pragma unroll 1
+  for (int i = 16 / size - 1; i >= 0; i--) {
+    uint32_t u = 0;
+    if (i >= c.begin && i < c.end) u = size == 2 ? ((const uint16_t *)at)[i] : ((const uint32_t *)at)[i];
 #pragma unroll
-  for (int i = 0; i < 16 / size; i++) {
-    if (i < c.begin || i >= c.end) continue;
-    if (size == 2) v.h[i] = ((const uint16_t *)at)[i];
-    else v.u[i] = ((const uint32_t *)at)[i];
+    for (int q = 3; q > 0; q--) w[q] = size == 2 ? __funnelshift_l(w[q - 1], w[q], 16) : w[q - 1];
+    w[0] = size == 2 ? w[0] << 16 | u : u;
   }
-  raw->w[0] = make_uint2(v.u[0], v.u[1]), raw->w[1] = make_uint2(v.u[2], v.u[3]);
+  raw->w[0] = make_uint2(w[0], w[1]), raw->w[1] = make_uint2(w[2], w[3]), raw->w[2] = make_uint2(0, 0);
   raw->beyond = 0;
 }
 
@@ -117,29 +118,48 @@ INLINE void cell_give(const Cell &c, int size, char *to, bool there, bool joined
 
 // ---- Where a block's rows come from
 
-extern __shared__ __align__(16) char cell_memory[];
+extern __shared__ __align__(1024) char cell_memory[];
 
 __device__ uint4 cell_zeros[CELL_ZEROS / 16]; // what a bad id stands for
 
-// A cell of the row at x. edges: a literal.
-INLINE void cell_read(const CellShape &s, const Cell &c, const char *x, int size, bool edges, CellRaw *raw) {
+// The ids of a tile's rows, up to two a thread, and where they come from in shared memory: ids of the next tile are loaded while this one is moved.
+INLINE void cell_ids(const CellShape &s, uint64_t tile, int64_t id[CELL_IDS]) {
+  uint64_t first = tile * s.rows;
+#pragma unroll
+  for (int k = 0; k < CELL_IDS; k++) {
+    int i = threadIdx.x + k * blockDim.x;
+    bool there = i < s.rows && first + i < (uint64_t)s.m;
+    id[k] = 0;
+    if (there && s.wide_ids) id[k] = ((const int64_t *)s.ids)[first + i];
+    if (there && !s.wide_ids) id[k] = ((const int32_t *)s.ids)[first + i];
+  }
+}
+
+INLINE void cell_from(const CellShape &s, uint64_t tile, const int64_t id[CELL_IDS], const char **from) {
+  uint64_t first = tile * s.rows;
+#pragma unroll
+  for (int k = 0; k < CELL_IDS; k++) {
+    int i = threadIdx.x + k * blockDim.x;
+    bool known = (uint64_t)id[k] < (uint64_t)s.count, there = i < s.rows && first + i < (uint64_t)s.m;
+    if (i < CELL_GROUPS * s.period) from[i] = known && there ? s.begin + id[k] * s.stride : (const char *)cell_zeros;
+    if (s.bad && there && !known) *s.bad = 1;
+  }
+}
+
+// A cell of the row at x.
+INLINE void cell_read(const CellShape &s, const Cell &c, const char *x, int size, CellRaw *raw) {
   const char *at = x + c.column * size, *first = at - ((uintptr_t)at & 7);
-  if (edges && (first < s.begin || first + 24 > s.end) && x != (const char *)cell_zeros) cell_load_singly(c, at, size, raw);
+  if (s.edges && (first < s.begin || first + 24 > s.end) && x != (const char *)cell_zeros) cell_load_singly(c, at, size, raw);
   else cell_load(c, at, size, raw);
 }
 
-// All cells of a position, one of each group. edges: a literal.
-INLINE void cell_take_of(const CellShape &s, const Cell &c, const char *const *from, int size, bool edges, uint32_t u[CELL_GROUPS][4]) {
+// All cells of a position, one of each group.
+INLINE void cell_take(const CellShape &s, const Cell &c, const char *const *from, int size, uint32_t u[CELL_GROUPS][4]) {
   CellRaw raw[CELL_GROUPS];
 #pragma unroll
-  for (int g = 0; g < CELL_GROUPS; g++) cell_read(s, c, from[c.row + g * s.period], size, edges, &raw[g]);
+  for (int g = 0; g < CELL_GROUPS; g++) cell_read(s, c, from[c.row + g * s.period], size, &raw[g]);
 #pragma unroll
   for (int g = 0; g < CELL_GROUPS; g++) cell_cut(raw[g], size, u[g]);
-}
-
-INLINE void cell_take(const CellShape &s, const Cell &c, const char *const *from, int size, uint32_t u[CELL_GROUPS][4]) {
-  if (s.edges) cell_take_of(s, c, from, size, true, u);
-  else cell_take_of(s, c, from, size, false, u);
 }
 
 #endif

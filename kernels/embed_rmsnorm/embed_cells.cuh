@@ -7,23 +7,13 @@
 #include "embed_rows.cuh"
 
 typedef struct EmbedCells {
-  const char **from; // where each row comes from
-  float *scale;      // of each row
-  float *part;       // of each cell: the sum of its squares
+  float *scale; // of each row
+  float *part;  // of each cell: the sum of its squares
 } EmbedCells;
 
 INLINE EmbedCells embed_cells_memory(const CellShape &s) {
-  const int rows = CELL_GROUPS * s.period;
-  return (EmbedCells){(const char **)cell_memory, (float *)(cell_memory + 8 * rows), (float *)(cell_memory + 12 * rows)};
-}
-
-INLINE void embed_cells_from(const EmbedParams *p, const EmbedCells &m, uint64_t first, int rows) {
-  for (int i = threadIdx.x; i < CELL_GROUPS * p->cell.period; i += blockDim.x) {
-    const char *x = i < rows ? embed_from(p, first + i) : NULL;
-    m.from[i] = x ? x : (const char *)cell_zeros;
-  }
-  uint64_t later = first + p->ahead + threadIdx.x * 32; // ids of a later block, which would wait for them
-  if (p->ahead && threadIdx.x * 32 < p->cell.rows && later < p->m) prefetch_l2((const char *)p->ids + later * (p->wide_ids ? 8 : 4));
+  char *at = cell_memory + 2 * CELL_FROM_BYTES;
+  return (EmbedCells){(float *)at, (float *)(at + 4 * CELL_GROUPS * s.period)};
 }
 
 // While the predecessor runs, where blocks are few: a row a thread, and weights.
@@ -96,55 +86,65 @@ INLINE void embed_cells_apart(const EmbedParams *p, const CellShape &s, const ch
   for (int row = c.row; row < CELL_GROUPS * s.period; row += s.period) { // one by one: registers are few
     CellRaw raw;
     uint32_t u[4];
-    cell_read(s, c, from[row], size, true, &raw);
+    cell_read(s, c, from[row], size, &raw);
     cell_cut(raw, size, u);
     cell_give(c, size, second + row * p->second_stride + c.column * size, row < rows, joined, parts, u, p->stream);
   }
 }
 
+// Blocks stay: what a thread knows of its cells, weights above all, serves for all tiles.
 INLINE void embed_cells(const EmbedParams *p, int kind) {
   const int size = kind == KIND_FP32 ? 4 : 2, per = 16 / size;
   const CellShape s = p->cell;
   const EmbedCells m = embed_cells_memory(s);
-  uint64_t first = block_index() * s.rows;
-  embed_cells_hint(p, first, size);
-  begin_kernel();
-  if (first >= p->m) return;
-  int rows = (int)min((uint64_t)s.rows, p->m - first);
-  char *y = (char *)p->y + (int64_t)first * p->y_stride, *second = (char *)p->second + (int64_t)first * p->second_stride;
-  bool joined = s.dense && rows == s.rows;
-  Cell c = cell_at(s, threadIdx.x, (int)((uint32_t)(uintptr_t)y & 15) / size, (int)(p->y_stride / size), size, joined);
+  const int phase = (int)((uint32_t)(uintptr_t)p->y & 15) / size, stride = (int)(p->y_stride / size);
+  int64_t id[CELL_IDS];
   uint32_t weights[8];
-  embed_cells_from(p, m, first, rows);
-  embed_cell_weights(p, c, per, weights);
-  __syncthreads();
-  bool parts = __any_sync(~0u, c.part);
-  uint32_t u[CELL_GROUPS][4];
-  cell_take(s, c, m.from, size, u);
-#pragma unroll
-  for (int g = 0; g < CELL_GROUPS; g++) {
-#pragma unroll
-    for (int q = 0; q < 4; q++) u[g][q] &= c.mask[q];
-    float squares = embed_cell_squares(kind, size, u[g]);
-    if ((int)threadIdx.x < s.positions) m.part[g * s.positions + threadIdx.x] = squares;
-  }
-  __syncthreads();
-  embed_cells_scales(p, s, m);
-  if (p->second && p->alike) embed_cells_second(p, s, c, u, rows, joined, second, size);
-  else if (p->second) embed_cells_apart(p, s, m.from, rows, second, size);
-  __syncthreads();
-  char *to = y + c.row * p->y_stride + c.column * size;
   float w[8];
+  embed_cells_hint(p, blockIdx.x * s.rows, size);
+  begin_kernel();
+  cell_ids(s, blockIdx.x, id);
+  Cell c = cell_at(s, threadIdx.x, phase, stride, size, s.dense);
+  embed_cell_weights(p, c, per, weights);
   embed_cell_floats(p, per, weights, w);
+  bool odd = false;
+#pragma unroll 1
+  for (uint64_t tile = blockIdx.x; tile * s.rows < (uint64_t)s.m; tile += gridDim.x, odd = !odd) {
+    const char **from = (const char **)(cell_memory + (odd ? CELL_FROM_BYTES : 0));
+    const uint64_t first = tile * s.rows;
+    const int rows = (int)min((int64_t)s.rows, s.m - (int64_t)first);
+    const bool joined = s.dense && rows == s.rows;
+    cell_from(s, tile, id, from);
+    __syncthreads();
+    cell_ids(s, tile + gridDim.x, id);
+    if (s.dense && !joined) c = cell_at(s, threadIdx.x, phase, stride, size, false); // the last tile
+    const bool parts = __any_sync(~0u, c.part);
+    uint32_t u[CELL_GROUPS][4];
+    cell_take(s, c, from, size, u);
 #pragma unroll
-  for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->y_stride) {
-    float f[8], scale = m.scale[c.row + g * s.period];
-    widen((const Vec *)u[g], kind, size, f);
+    for (int g = 0; g < CELL_GROUPS; g++) {
 #pragma unroll
-    for (int j = 0; j < per; j++) f[j] *= w[j] * scale;
-    Vec v;
-    narrow(&v, size == 2 ? p->y_kind : kind, size, f);
-    cell_give(c, size, to, c.row + g * s.period < rows, joined, parts, v.u, p->stream);
+      for (int q = 0; q < 4; q++) u[g][q] &= c.mask[q];
+      float squares = embed_cell_squares(kind, size, u[g]);
+      if ((int)threadIdx.x < s.positions) m.part[g * s.positions + threadIdx.x] = squares;
+    }
+    __syncthreads();
+    embed_cells_scales(p, s, m);
+    char *second = (char *)p->second + (int64_t)first * p->second_stride;
+    if (p->second && p->alike) embed_cells_second(p, s, c, u, rows, joined, second, size);
+    else if (p->second) embed_cells_apart(p, s, from, rows, second, size);
+    __syncthreads();
+    char *to = (char *)p->y + ((int64_t)first + c.row) * p->y_stride + c.column * size;
+#pragma unroll
+    for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->y_stride) {
+      float f[8], scale = m.scale[c.row + g * s.period];
+      widen((const Vec *)u[g], kind, size, f);
+#pragma unroll
+      for (int j = 0; j < per; j++) f[j] *= w[j] * scale;
+      Vec v;
+      narrow(&v, size == 2 ? p->y_kind : kind, size, f);
+      cell_give(c, size, to, c.row + g * s.period < rows, joined, parts, v.u, p->stream);
+    }
   }
 }
 

@@ -23,7 +23,6 @@ typedef struct EmbedParams {
   CellShape cell;           // of the kernel by cells
   int32_t alike;            // there: both outputs have the same strides, and start alike within 16 bytes
   int32_t stream, y_kind;   // there: outputs are stored so that L2 keeps the table; the type of y
-  int64_t ahead;            // there: the ids so many rows further on are prefetched; 0: none
   int32_t words, warp_rows; // the number in embed_rows.def, and the rows of a warp, 32 at most
 } EmbedParams;
 

@@ -195,38 +195,32 @@ INLINE void embedding_flow(const EmbeddingParams *p, int in, int out, int conver
       flow_one(c, f.y + (e - f.begin) * out, flow_place(p, f, e, in).x);
 }
 
-// ---- Rows that start anywhere, by aligned cells of y (cells.cuh): a block has some groups of rows, whose addresses are in shared memory.
+// ---- Rows that start anywhere, by aligned cells of y (cells.cuh)
 
-INLINE void cells_ids(const EmbeddingParams *p, const char **from, uint64_t first, int rows) {
-  for (int i = threadIdx.x; i < CELL_GROUPS * p->cell.period; i += blockDim.x) {
-    const char *x = i < rows ? flat_row(p, first + i, true).x : NULL;
-    from[i] = x ? x : (const char *)cell_zeros;
-  }
-  // Ids of a later block: those are read once, from DRAM, and everything waits for them.
-  uint64_t later = first + p->ahead + threadIdx.x * 32;
-  if (p->ahead && threadIdx.x * 32 < rows && later < (uint64_t)p->m) prefetch_l2((const char *)p->ids + later * (p->wide_ids ? 8 : 4));
-}
-
+// Blocks stay: what a thread knows of its cells serves for all tiles.
 INLINE void embedding_cells(const EmbeddingParams *p, int in, int out, int convert) {
   const WordKind kind = {in, out, convert, p->x_kind, p->y_kind, p->stream};
   const CellShape s = p->cell;
-  const char **from = (const char **)cell_memory;
-  uint64_t block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x, first = block * s.rows;
+  const int phase = (int)((uint32_t)(uintptr_t)p->y & 15) / out, stride = (int)(p->y_stride / out);
+  int64_t id[CELL_IDS];
   wait_for_predecessor();
   let_successor_start();
-  if (first >= (uint64_t)p->m) return;
-  int rows = (int)min((uint64_t)s.rows, (uint64_t)p->m - first);
-  cells_ids(p, from, first, rows);
-  char *y = (char *)p->y + (int64_t)first * p->y_stride;
-  bool joined = s.dense && rows == s.rows;
-  __syncthreads();
+  cell_ids(s, blockIdx.x, id);
+  Cell c = cell_at(s, threadIdx.x, phase, stride, out, s.dense);
+  bool odd = false;
 #pragma unroll 1
-  for (int i = threadIdx.x; i < (s.positions + 31) / 32 * 32; i += blockDim.x) {
-    Cell c = cell_at(s, i, (int)((uint32_t)(uintptr_t)y & 15) / out, (int)(p->y_stride / out), out, joined);
-    bool parts = __any_sync(~0u, c.part);
+  for (uint64_t tile = blockIdx.x; tile * s.rows < (uint64_t)s.m; tile += gridDim.x, odd = !odd) {
+    const char **from = (const char **)(cell_memory + (odd ? CELL_FROM_BYTES : 0));
+    const int rows = (int)min((int64_t)s.rows, s.m - (int64_t)tile * s.rows);
+    const bool joined = s.dense && rows == s.rows;
+    cell_from(s, tile, id, from);
+    __syncthreads();
+    cell_ids(s, tile + gridDim.x, id);
+    if (s.dense && !joined) c = cell_at(s, threadIdx.x, phase, stride, out, false); // the last tile
+    const bool parts = __any_sync(~0u, c.part);
     uint32_t u[CELL_GROUPS][4];
     cell_take(s, c, from, in, u);
-    char *to = y + c.row * p->y_stride + c.column * out;
+    char *to = (char *)p->y + ((int64_t)tile * s.rows + c.row) * p->y_stride + c.column * out;
 #pragma unroll
     for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->y_stride) {
       if (convert) {

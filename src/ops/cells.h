@@ -12,35 +12,47 @@ typedef struct CellRows {
   int64_t other_stride;                // of another output; 0: none
   const char *x;
   int size;                            // of an element
+  int64_t m;
+  const void *ids;
+  bool wide_ids;
+  int32_t *bad; // NULL: no flag
 } CellRows;
 
-// As many rows for a group that few threads are without a cell, and few where there would be few blocks. once: a thread has one cell of a group at
-// most. 0: there is no such number; otherwise the threads of a block. (What a row's cells are depends on its own address alone.)
-static inline int cells_plan(const SolContext *ctx, const CellRows *r, int64_t m, int64_t most_bytes, bool once, CellShape *s) {
-  enum { BLOCKS = 8 }; // an SM
+// As many rows for a group that few threads are without a cell, and few where there would be few tiles. 0: rows are too long; otherwise the
+// threads of a block. (What a row's cells are depends on its own address alone.)
+static inline int cells_plan(const SolContext *ctx, const CellRows *r, CellShape *s) {
+  enum { TILES = 8, MOST = 24 << 10 }; // an SM; bytes of y in a tile
   int64_t per = 16 / r->size, cells = ops_ceil_div(r->n + per - 1, per), unit = per;
   while (unit > 1 && (r->y_stride | r->other_stride) * (unit / 2) % per == 0) unit /= 2;
   double best = 0;
   int threads = 0;
-  *s = (CellShape){.n = (int32_t)r->n, .cells = (int32_t)cells, .dense = r->y_stride == r->n};
+  *s = (CellShape){.n = (int32_t)r->n, .cells = (int32_t)cells, .dense = r->y_stride == r->n, .m = r->m, .count = r->rows,
+                   .stride = r->x_stride * r->size, .ids = r->ids, .wide_ids = r->wide_ids, .bad = r->bad};
   s->over = (uint32_t)(UINT32_MAX / (uint64_t)cells + 1);
   s->begin = r->x, s->end = r->x + ((r->rows - 1) * r->x_stride + r->n) * r->size;
   s->edges = ((uintptr_t)s->begin | (uintptr_t)s->end) % 8 != 0;
-  for (int64_t rows = unit; rows == unit || rows * CELL_GROUPS * r->n * r->size <= most_bytes; rows += unit) {
+  for (int64_t rows = unit; rows == unit || rows * CELL_GROUPS * r->n * r->size <= MOST; rows += unit) {
     int64_t positions = rows * cells;
-    if (rows * CELL_GROUPS > CELL_MOST_ROWS || (rows > unit && m < rows * ctx->sms * BLOCKS)) break;
+    if (rows * CELL_GROUPS > CELL_MOST_ROWS || (rows > unit && r->m < rows * ctx->sms * TILES)) break;
     for (int t = 128; t <= CELL_MOST_THREADS; t += 32) {
-      int64_t turns = ops_ceil_div(positions, t);
-      double used = (double)positions / (double)(turns * t);
-      if ((once && turns > 1) || used <= best + 0.01) continue;
+      double used = (double)positions / (double)t;
+      if (used > 1 || rows * CELL_GROUPS > CELL_IDS * t || used <= best + 0.01) continue;
       best = used, threads = t;
       s->period = (int32_t)rows, s->positions = (int32_t)positions;
     }
   }
   if (!threads) return 0;
-  int64_t groups = m ? ops_ceil_div(m, s->period * ctx->sms * BLOCKS) : 1;
+  int64_t groups = r->m ? ops_ceil_div(r->m, s->period * ctx->sms * TILES) : 1;
   s->rows = (int32_t)(s->period * cpu_min(groups, CELL_GROUPS));
   return threads;
+}
+
+// Blocks that stay, as many as are there at a time.
+static inline void cells_grid(const SolContext *ctx, const CellShape *s, int threads, OpsLaunch *l) {
+  enum { REGISTERS = 64, ALL = 65536 };
+  int64_t blocks = (int64_t)ctx->sms * (ALL / (REGISTERS * threads));
+  ops_grid(l->grid, (uint64_t)cpu_min(blocks, ops_ceil_div(s->m, s->rows)), 1);
+  l->block = (uint32_t)threads;
 }
 
 #endif

@@ -149,19 +149,18 @@ static bool is_by_cells(const SolEmbedRmsnorm *a, const EmbedParams *p, const No
 // Short rows by aligned cells of y.
 static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                        OpsLaunch *l) {
-  enum { LEAST = 33, MOST = 24 << 10, AHEAD = 3 << 20 }; // bytes of a row, of y in a block, of y
+  enum { LEAST = 33 }; // bytes of a row
   int64_t size = ops_size(a->dtype), bytes = a->n * size;
   uintptr_t between = (uintptr_t)a->y - (uintptr_t)a->embedded;
   if (!is_by_cells(a, p, norm) || bytes < LEAST || bytes > CELL_ZEROS) return false;
-  CellRows rows = {a->n, norm->y_stride, norm->x_stride, a->vocab, a->embedded ? p->second_stride / size : 0, a->table, (int)size};
-  int threads = cells_plan(ctx, &rows, a->m, MOST, true, &p->cell);
+  CellRows rows = {.n = a->n, .y_stride = norm->y_stride, .x_stride = norm->x_stride, .rows = a->vocab, .x = a->table, .size = (int)size,
+                   .other_stride = a->embedded ? p->second_stride / size : 0, .m = a->m, .ids = a->ids, .wide_ids = p->wide_ids, .bad = a->bad};
+  int threads = cells_plan(ctx, &rows, &p->cell);
   if (!threads) return false;
   p->alike = between % 16 == 0 && p->y_stride == p->second_stride;
   l->kernel = EMBED_BY_CELLS;
-  l->block = (uint32_t)threads;
-  l->shared = (uint32_t)(CELL_GROUPS * (p->cell.period * 12 + p->cell.positions * 4));
-  p->ahead = a->m * bytes >= AHEAD ? AHEAD / bytes : 0;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, p->cell.rows), 1);
+  l->shared = (uint32_t)(2 * CELL_FROM_BYTES + CELL_GROUPS * (p->cell.period + p->cell.positions) * 4);
+  cells_grid(ctx, &p->cell, threads, l);
   return true;
 }
 

@@ -192,15 +192,16 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
   p->over = (uint32_t)(UINT32_MAX / p->per_row + 1);
 }
 
-// Rows that start anywhere, by aligned 16 bytes of y, where there are blocks enough.
+// Rows that start anywhere, by aligned 16 bytes of y, where there are tiles enough.
 static bool set_cells(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
-  enum { MOST = 32 << 10, BLOCKS = 8 }; // bytes of a block; blocks an SM
-  CellRows rows = {r->n, r->y_stride, r->x_stride, r->rows, 0, r->x, (int)ops_size(r->dtype)};
+  enum { TILES = 8 }; // an SM
+  CellRows rows = {.n = r->n, .y_stride = r->y_stride, .x_stride = r->x_stride, .rows = r->rows, .x = r->x, .size = (int)ops_size(r->dtype),
+                   .m = r->m, .ids = r->ids, .wide_ids = r->id_dtype == SOL_INT64, .bad = r->bad};
   int64_t bytes = r->n * rows.size;
-  if (r->order || bytes < 32 || bytes > FLOW_MOST || r->dtype == SOL_FP64 || rows.size == 1) return false;
-  p->cell_threads = cells_plan(ctx, &rows, r->m, MOST, false, &p->cell);
+  if (r->order || bytes < 32 || bytes > CELL_ZEROS || r->dtype == SOL_FP64 || rows.size == 1) return false;
+  p->cell_threads = cells_plan(ctx, &rows, &p->cell);
   p->per_row = 1;
-  return r->m >= (int64_t)ctx->sms * BLOCKS * p->cell.rows;
+  return p->cell_threads && r->m >= (int64_t)ctx->sms * TILES * p->cell.rows;
 }
 
 // By the widest unit that divides all addresses. Words of smaller elements take a load for each of them: of bytes, and of 2 bytes of a table that
@@ -367,9 +368,8 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   if (l.grid[2] > 1) p.ends = 0; // a row is several blocks'
   if (p.warp_rows) ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.warp_rows) * 32, l.block);
   if (p.cell_threads) {
-    l.block = (uint32_t)p.cell_threads;
-    ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.cell.rows), 1);
-    l.shared = (uint32_t)(CELL_GROUPS * p.cell.period * 8);
+    cells_grid(ctx, &p.cell, p.cell_threads, &l);
+    l.shared = 2 * CELL_FROM_BYTES;
   }
   if (p.tiny) {
     enum { ROWS = 2 * EMBEDDING_THREADS };
@@ -378,7 +378,7 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   }
   // Later rows are prefetched, a few megabytes ahead, where there is enough data.
   enum { AHEAD = 6 << 20 };
-  if ((p.turns || p.staged || p.cell_threads || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
+  if ((p.turns || p.staged || (r->dtype == r->out_dtype && !is_near(r) && !u->each)) &&
       (double)r->m * (double)p.n >= WORTH_IT)
     p.ahead = (uint64_t)(AHEAD / p.strip);
   set_division(&p, (uint64_t)l.grid[0] * l.grid[1] * l.block * each);
