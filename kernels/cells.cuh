@@ -1,11 +1,11 @@
-// Rows that start anywhere, in and out, by the aligned cells of 16 bytes of y. A cell of a row is read as the two or three aligned 8 bytes of x that
+// Rows that start anywhere, in and out, by the aligned cells of 16 bytes of y. A cell of a row is read as the one or two aligned 16 bytes of x that
 // have it, and shifted. The cell in which one dense row ends and the next begins is put together by the lane that has the row's end, and is
 // stored once; where the other part is another warp's, and where rows lie apart, elements of it are stored.
 #ifndef SOL_KERNELS_CELLS_CUH
 #define SOL_KERNELS_CELLS_CUH
 
 #include "cells.h"
-#include "common.cuh"
+#include "funnel.cuh"
 
 typedef struct Cell {
   int row, column;   // row: within the group. column: of the cell's first element, negative where that is before the row
@@ -38,31 +38,31 @@ INLINE Cell cell_at(const CellShape &s, int position, int phase, int stride, int
   return c;
 }
 
-// A predicated load of the 8 bytes so many beyond `from`, or zeros.
-template <int beyond> INLINE uint2 cell_load8(const char *from, bool wanted) {
-  uint2 v;
-  asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %3, 0;\n mov.u32 %0, 0;\n mov.u32 %1, 0;\n @p ld.global.v2.u32 {%0, %1}, [%2 + %4];\n}"
-               : "=r"(v.x), "=r"(v.y)
+// A predicated load of the 16 bytes so many beyond `from`, or zeros.
+template <int beyond> INLINE uint4 cell_load16(const char *from, bool wanted) {
+  uint4 v;
+  asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %5, 0;\n mov.u32 %0, 0;\n mov.u32 %1, 0;\n mov.u32 %2, 0;\n mov.u32 %3, 0;\n"
+               " @p ld.global.v4.u32 {%0, %1, %2, %3}, [%4 + %6];\n}"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "l"(__cvta_generic_to_global(from)), "r"((int)wanted), "n"(beyond));
   return v;
 }
 
 typedef struct CellRaw {
-  uint2 w[3];
-  uint32_t beyond; // it begins so many bytes after w does
+  uint4 low, high;
+  uint32_t beyond; // it begins so many bytes after `low` does
 } CellRaw;
 
-// at: of the cell's first element. Nothing is read but 8 bytes that the row has a part of.
+// at: of the cell's first element. Nothing is read but 16 bytes that the row has a part of.
 INLINE void cell_load(const Cell &c, const char *at, int size, CellRaw *raw) {
-  int first = c.begin * size, last = c.end * size, beyond = (int)((uint32_t)(uintptr_t)at & 7);
+  int first = c.begin * size, last = c.end * size, beyond = (int)((uint32_t)(uintptr_t)at & 15);
   const char *from = at - beyond;
   raw->beyond = (uint32_t)beyond;
-  raw->w[0] = cell_load8<0>(from, beyond < 8 - first);
-  raw->w[1] = cell_load8<8>(from, beyond < 16 - first && beyond > 8 - last);
-  raw->w[2] = cell_load8<16>(from, beyond > 16 - last);
+  raw->low = cell_load16<0>(from, beyond < 16 - first);
+  raw->high = cell_load16<16>(from, beyond > 16 - last);
 }
 
-// Where such 8 bytes are not all of the table: seldom, so that it is a loop.
+// Where such 16 bytes are not all of the table: seldom, so that it is a loop.
 INLINE void cell_load_singly(const Cell &c, const char *at, int size, CellRaw *raw) {
   uint32_t w[4] = {0, 0, 0, 0};
 #pragma unroll 1
@@ -73,16 +73,13 @@ INLINE void cell_load_singly(const Cell &c, const char *at, int size, CellRaw *r
     for (int q = 3; q > 0; q--) w[q] = size == 2 ? __funnelshift_l(w[q - 1], w[q], 16) : w[q - 1];
     w[0] = size == 2 ? w[0] << 16 | u : u;
   }
-  raw->w[0] = make_uint2(w[0], w[1]), raw->w[1] = make_uint2(w[2], w[3]), raw->w[2] = make_uint2(0, 0);
+  raw->low = make_uint4(w[0], w[1], w[2], w[3]), raw->high = make_uint4(0, 0, 0, 0);
   raw->beyond = 0;
 }
 
 INLINE void cell_cut(const CellRaw &raw, int size, uint32_t *u) {
-  uint32_t w[6] = {raw.w[0].x, raw.w[0].y, raw.w[1].x, raw.w[1].y, raw.w[2].x, raw.w[2].y};
-#pragma unroll
-  for (int i = 0; i < 5; i++) w[i] = raw.beyond & 4 ? w[i + 1] : w[i];
-#pragma unroll
-  for (int q = 0; q < 4; q++) u[q] = size == 2 ? __funnelshift_r(w[q], w[q + 1], raw.beyond * 8 & 16) : w[q];
+  uint4 v = funnel(raw.low, raw.high, raw.beyond, size);
+  u[0] = v.x, u[1] = v.y, u[2] = v.z, u[3] = v.w;
 }
 
 INLINE void cell_store(char *to, const uint32_t *w, int stream) {
@@ -148,8 +145,8 @@ INLINE void cell_from(const CellShape &s, uint64_t tile, const int64_t id[CELL_I
 
 // A cell of the row at x.
 INLINE void cell_read(const CellShape &s, const Cell &c, const char *x, int size, CellRaw *raw) {
-  const char *at = x + c.column * size, *first = at - ((uintptr_t)at & 7);
-  if (s.edges && (first < s.begin || first + 24 > s.end) && x != (const char *)cell_zeros) cell_load_singly(c, at, size, raw);
+  const char *at = x + c.column * size, *first = at - ((uintptr_t)at & 15);
+  if (s.edges && (first < s.begin || first + 32 > s.end) && x != (const char *)cell_zeros) cell_load_singly(c, at, size, raw);
   else cell_load(c, at, size, raw);
 }
 

@@ -16,7 +16,7 @@ typedef struct CellShape {
   int32_t n;         // columns
   uint32_t over;     // 2^32 / cells, rounded up
   int32_t dense;     // rows of y have no gaps: two of them may share a cell
-  int32_t edges;     // the table starts or ends within 8 bytes
+  int32_t edges;     // the table starts or ends within 16 bytes
   int32_t wide_ids;
   int32_t *bad; // NULL: no flag
   const void *ids;

@@ -18,12 +18,12 @@ INLINE EmbedLine line_of(const char *y, int n, int size) {
   return l;
 }
 
-// Of columns of x, too, which is read by aligned 8 bytes that have to be between `begin` and `end`: without the cells for which they are not.
+// Of columns of x, too, which is read by aligned 16 bytes that have to be between `begin` and `end`: without the cells for which they are not.
 INLINE void line_within(EmbedLine *l, const char *x, const char *begin, const char *end, int size) {
   const int per = 16 / size;
   const char *first = x + l->head * size, *last = first + l->cells * 16;
-  if (last + (-(uintptr_t)last & 7) > end) l->cells--;
-  if (first - ((uintptr_t)first & 7) < begin) l->head += per, l->cells--;
+  if (last + (-(uintptr_t)last & 15) > end) l->cells--;
+  if (first - ((uintptr_t)first & 15) < begin) l->head += per, l->cells--;
 }
 
 // The column that this thread has singly; -1: none.
@@ -35,12 +35,11 @@ INLINE int line_edge(const EmbedLine &l, int n, int size, int lane) {
 // Cell k of a thread, of columns of x; NULL: zeros.
 INLINE void line_load(const EmbedLine &l, const char *x, int size, int lane, CellRaw *raw) {
   const char *at = x + l.head * size + lane * 16;
-  raw->beyond = (uint32_t)(uintptr_t)at & 7;
+  raw->beyond = (uint32_t)(uintptr_t)at & 15;
   const char *from = at - raw->beyond;
   bool there = x && lane < l.cells;
-  raw->w[0] = cell_load8<0>(from, there);
-  raw->w[1] = cell_load8<8>(from, there);
-  raw->w[2] = cell_load8<16>(from, there && raw->beyond);
+  raw->low = cell_load16<0>(from, there);
+  raw->high = cell_load16<16>(from, there && raw->beyond);
 }
 
 INLINE void line_load_all(const EmbedLine &l, const char *x, int size, int lane, int lanes, uint32_t u[EMBED_LINE_EACH][4]) {

@@ -30,7 +30,7 @@ static inline int cells_plan(const SolContext *ctx, const CellRows *r, CellShape
                    .stride = r->x_stride * r->size, .ids = r->ids, .wide_ids = r->wide_ids, .bad = r->bad};
   s->over = (uint32_t)(UINT32_MAX / (uint64_t)cells + 1);
   s->begin = r->x, s->end = r->x + ((r->rows - 1) * r->x_stride + r->n) * r->size;
-  s->edges = ((uintptr_t)s->begin | (uintptr_t)s->end) % 8 != 0;
+  s->edges = ((uintptr_t)s->begin | (uintptr_t)s->end) % 16 != 0;
   for (int64_t rows = unit; rows == unit || rows * CELL_GROUPS * r->n * r->size <= MOST; rows += unit) {
     int64_t positions = rows * cells;
     if (rows * CELL_GROUPS > CELL_MOST_ROWS || (rows > unit && r->m < rows * ctx->sms * TILES)) break;
