@@ -201,12 +201,13 @@ INLINE void embedding_flow(const EmbeddingParams *p, int in, int out, int conver
 INLINE void embedding_cells(const EmbeddingParams *p, int in, int out, int convert) {
   const WordKind kind = {in, out, convert, p->x_kind, p->y_kind, p->stream};
   const CellShape s = p->cell;
-  const int phase = (int)((uint32_t)(uintptr_t)p->y & 15) / out, stride = (int)(p->y_stride / out);
+  const CellKind k = {in, out};
+  const int per = cell_per(k), words = per * out / 4, phase = (int)((uint32_t)(uintptr_t)p->y & (per * out - 1)) / out, stride = (int)(p->y_stride / out);
   int64_t id[CELL_IDS];
   wait_for_predecessor();
   let_successor_start();
   cell_ids(s, blockIdx.x, id);
-  Cell c = cell_at(s, threadIdx.x, phase, stride, out, s.dense);
+  Cell c = cell_at(s, threadIdx.x, phase, stride, k, s.dense);
   bool odd = false;
 #pragma unroll 1
   for (uint64_t tile = blockIdx.x; tile * s.rows < (uint64_t)s.m; tile += gridDim.x, odd = !odd) {
@@ -216,18 +217,21 @@ INLINE void embedding_cells(const EmbeddingParams *p, int in, int out, int conve
     cell_from(s, tile, id, from);
     __syncthreads();
     cell_ids(s, tile + gridDim.x, id);
-    if (s.dense && !joined) c = cell_at(s, threadIdx.x, phase, stride, out, false); // the last tile
+    if (s.dense && !joined) c = cell_at(s, threadIdx.x, phase, stride, k, false); // the last tile
     const bool parts = __any_sync(~0u, c.part);
     uint32_t u[CELL_GROUPS][4];
-    cell_take(s, c, from, in, u);
+    cell_take(s, c, from, k, u);
     char *to = (char *)p->y + ((int64_t)tile * s.rows + c.row) * p->y_stride + c.column * out;
 #pragma unroll
     for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->y_stride) {
       if (convert) {
+        float f[8];
 #pragma unroll
-        for (int q = 0; q < 4; q++) u[g][q] = narrow2(element_float(kind, u[g][q] & 0xffff), element_float(kind, u[g][q] >> 16), p->y_kind);
+        for (int j = 0; j < per; j++) f[j] = in == 4 ? __uint_as_float(u[g][j]) : element_float(kind, j % 2 ? u[g][j / 2] >> 16 : u[g][j / 2] & 0xffff);
+#pragma unroll
+        for (int q = 0; q < words; q++) u[g][q] = out == 4 ? __float_as_uint(f[q]) : narrow2(f[2 * q], f[2 * q + 1], p->y_kind);
       }
-      cell_give(c, out, to, c.row + g * s.period < rows, joined, parts, u[g], p->stream);
+      cell_give(c, c.mask, out, words, to, c.row + g * s.period < rows, joined, parts, u[g], p->stream);
     }
   }
 }

@@ -14,7 +14,8 @@ enum {
   EMBED_TINY,
   EMBED_BY_CELLS,
   EMBED_BY_LINES,
-  EMBED_PER_TYPE = 5,
+  EMBED_TO_4 = 2, // further on: elements of y have 4 bytes, not 2
+  EMBED_PER_TYPE = 7,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
@@ -22,7 +23,8 @@ static const char *const kernel_names[EMBED_KERNELS] = {
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
   "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",    \
-  "sol_embed_rmsnorm_" #T "_cells", "sol_embed_rmsnorm_" #T "_lines",
+  "sol_embed_rmsnorm_" #T "_cells_2", "sol_embed_rmsnorm_" #T "_lines_2",                                 \
+  "sol_embed_rmsnorm_" #T "_cells_4", "sol_embed_rmsnorm_" #T "_lines_4",
     EMBED(f) EMBED(h) EMBED(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
@@ -141,23 +143,29 @@ static bool is_tiny(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *
          is_dense(a, norm);
 }
 
-// Not for rows of whole aligned chunks, nor where elements change their size.
+// Not for rows of whole aligned chunks of one type.
 static bool is_by_cells(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm) {
-  return ops_size(norm->out) == ops_size(a->dtype) && (norm->out != a->dtype || !is_aligned(a, p, norm));
+  return ops_size(norm->out) >= 2 && (norm->out != a->dtype || !is_aligned(a, p, norm));
+}
+
+// Whether both outputs have their cells, of `per` elements, at the same columns.
+static bool is_alike(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm, int64_t per) {
+  int64_t size = ops_size(a->dtype), out = ops_size(norm->out);
+  return (int64_t)((uintptr_t)a->y % (uint64_t)(per * out)) / out == (int64_t)((uintptr_t)a->embedded % (uint64_t)(per * size)) / size &&
+         p->y_stride / out == p->second_stride / size;
 }
 
 // Short rows by aligned cells of y.
 static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                        OpsLaunch *l) {
   enum { LEAST = 33 }; // bytes of a row
-  int64_t size = ops_size(a->dtype), bytes = a->n * size;
-  uintptr_t between = (uintptr_t)a->y - (uintptr_t)a->embedded;
-  if (!is_by_cells(a, p, norm) || bytes < LEAST || bytes > CELL_ZEROS) return false;
-  CellRows rows = {.n = a->n, .y_stride = norm->y_stride, .x_stride = norm->x_stride, .rows = a->vocab, .x = a->table, .size = (int)size,
+  int64_t size = ops_size(a->dtype), out = ops_size(norm->out), bytes = a->n * size;
+  if (bytes < LEAST || bytes > CELL_ZEROS) return false;
+  CellRows rows = {.n = a->n, .y_stride = norm->y_stride, .x_stride = norm->x_stride, .rows = a->vocab, .x = a->table, .size = (int)size, .out = (int)out,
                    .other_stride = a->embedded ? p->second_stride / size : 0, .m = a->m, .ids = a->ids, .wide_ids = p->wide_ids, .bad = a->bad};
   int threads = cells_plan(ctx, &rows, &p->cell);
   if (!threads) return false;
-  p->alike = between % 16 == 0 && p->y_stride == p->second_stride;
+  p->alike = is_alike(a, p, norm, 16 / (size > out ? size : out));
   l->kernel = EMBED_BY_CELLS;
   l->shared = (uint32_t)(2 * CELL_FROM_BYTES + CELL_GROUPS * (p->cell.period + p->cell.positions) * 4);
   cells_grid(ctx, &p->cell, threads, l);
@@ -167,8 +175,9 @@ static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const No
 // Longer ones: some warps have a row, or four warps some rows.
 static bool plan_lines(const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p, OpsLaunch *l) {
   enum { LEAST = 256, WARP_BYTES = 32 * 16 * EMBED_LINE_EACH, BLOCK = 128 };
-  int64_t bytes = a->n * ops_size(a->dtype), threads = 32 * ops_ceil_div(bytes, WARP_BYTES);
-  if (!is_by_cells(a, p, norm) || bytes < LEAST || threads > EMBED_LINE_THREADS) return false;
+  int64_t size = ops_size(a->dtype), out = ops_size(norm->out);
+  int64_t bytes = a->n * (size > out ? size : out), threads = 32 * ops_ceil_div(bytes, WARP_BYTES);
+  if (bytes < LEAST || threads > EMBED_LINE_THREADS) return false;
   int64_t rows = threads < BLOCK ? BLOCK / threads : 1;
   p->words = (int32_t)threads;
   l->kernel = EMBED_BY_LINES;
@@ -178,11 +187,12 @@ static bool plan_lines(const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *
   return true;
 }
 
-static bool plan_chunks(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p, OpsLaunch *l) {
+static bool plan_chunks(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
+                        OpsLaunch *l) {
   int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
-  bool is = plan_cells(ctx, a, norm, p, l) || plan_lines(a, norm, p, l);
-  l->kernel += is ? type * EMBED_PER_TYPE : 0;
-  return is;
+  if (!is_by_cells(a, p, norm) || !(plan_cells(ctx, a, norm, p, l) || plan_lines(a, norm, p, l))) return false;
+  l->kernel += type * EMBED_PER_TYPE + (ops_size(norm->out) == 4 ? EMBED_TO_4 : 0);
+  return true;
 }
 
 // Short rows that start anywhere; false: another kernel has to take them.
@@ -223,7 +233,7 @@ static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
                    .y = a->y,
                    .second = a->embedded,
                    .table_stride = norm->x_stride * size,
-                   .y_stride = norm->y_stride * size,
+                   .y_stride = norm->y_stride * ops_size(norm->out),
                    .second_stride = ops_stride(a->embedded_stride, a->n) * size,
                    .m = (uint64_t)a->m,
                    .vocab = a->vocab,

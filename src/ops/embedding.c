@@ -195,10 +195,10 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
 // Rows that start anywhere, by aligned 16 bytes of y, where there are tiles enough.
 static bool set_cells(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
   enum { TILES = 8 }; // an SM
-  CellRows rows = {.n = r->n, .y_stride = r->y_stride, .x_stride = r->x_stride, .rows = r->rows, .x = r->x, .size = (int)ops_size(r->dtype),
+  CellRows rows = {.n = r->n, .y_stride = r->y_stride, .x_stride = r->x_stride, .rows = r->rows, .x = r->x, .size = (int)ops_size(r->dtype), .out = (int)ops_size(r->out_dtype),
                    .m = r->m, .ids = r->ids, .wide_ids = r->id_dtype == SOL_INT64, .bad = r->bad};
   int64_t bytes = r->n * rows.size;
-  if (r->order || bytes < 32 || bytes > CELL_ZEROS || r->dtype == SOL_FP64 || rows.size == 1) return false;
+  if (r->order || bytes < 32 || bytes > CELL_ZEROS || rows.out == 1 || r->dtype == SOL_FP64 || rows.size == 1) return false;
   p->cell_threads = cells_plan(ctx, &rows, &p->cell);
   p->per_row = 1;
   return p->cell_threads && r->m >= (int64_t)ctx->sms * TILES * p->cell.rows;
@@ -293,7 +293,10 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
            : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
                       : EMBEDDING_sol_embedding_tiny_2_to_2;
   }
-  if (size == out && size == 2 && set_cells(ctx, r, p)) return EMBEDDING_sol_embedding_cells_2_to_2;
+  if (set_cells(ctx, r, p))
+    return size == 4  ? EMBEDDING_sol_embedding_cells_4_to_2
+           : out == 4 ? EMBEDDING_sol_embedding_cells_2_to_4
+                      : EMBEDDING_sol_embedding_cells_2_to_2;
   p->cell_threads = 0;
   if (is_flow(r, r->n * wide)) {
     set_flow(ctx, r, r->n, out, p);
