@@ -7,29 +7,20 @@
 #include "cells.h"
 #include "funnel.cuh"
 
-// Constants of a kernel, as literals: bytes of an element of x and of y. A cell has as many elements as are 16 bytes of the wider.
-typedef struct CellKind {
-  int in, out;
-} CellKind;
-INLINE int cell_per(CellKind k) { return 16 / max(k.in, k.out); }
-
 typedef struct Cell {
   int row, column;   // row: within the group. column: of the cell's first element, negative where that is before the row
   int begin, end;    // elements of the cell that are of the row; none: end <= begin
   int partner;       // the lane that has the rest of the cell; this one: nobody
   bool whole, part;  // it is stored at once; its elements are
-  uint32_t mask[4];  // bits of y's words that are of the row
+  uint32_t mask[4];  // bits that are of the row
 } Cell;
 
 // The lowest `bits` bits; none below 0, all from 32 on.
 INLINE uint32_t low_bits(int bits) { return __funnelshift_lc(~0u, 0, max(bits, 0)); }
 
-// The bits of a word of a cell that are of the row. size: bytes of an element.
-INLINE uint32_t cell_mask(const Cell &c, int size, int word) { return low_bits(8 * size * c.end - 32 * word) & ~low_bits(8 * size * c.begin - 32 * word); }
-
-// phase: elements by which the group's first row is beyond a cell's start; stride: from row to row, in elements. joined: cells of two rows are put together.
-INLINE Cell cell_at(const CellShape &s, int position, int phase, int stride, CellKind k, bool joined) {
-  const int per = cell_per(k), lane = threadIdx.x % 32;
+// phase: elements by which the group's first row is beyond 16 bytes; stride: from row to row, in elements. joined: cells of two rows are put together.
+INLINE Cell cell_at(const CellShape &s, int position, int phase, int stride, int size, bool joined) {
+  const int per = 16 / size, lane = threadIdx.x % 32;
   Cell c;
   c.row = (int)__umulhi((uint32_t)position, s.over);
   int beyond = (phase + c.row * stride) & (per - 1), before = (beyond - stride) & (per - 1);
@@ -42,7 +33,7 @@ INLINE Cell cell_at(const CellShape &s, int position, int phase, int stride, Cel
   c.partner = takes ? next : lane;
   c.whole = there && (full || takes), c.part = there && !full && !takes && !given;
 #pragma unroll
-  for (int q = 0; q < per * k.out / 4; q++) c.mask[q] = cell_mask(c, k.out, q);
+  for (int q = 0; q < 4; q++) c.mask[q] = low_bits(8 * size * c.end - 32 * q) & ~low_bits(8 * size * c.begin - 32 * q);
   if (!there) c.row = 0, c.column = 0; // nothing is read or stored, of a row that there is
   return c;
 }
@@ -57,72 +48,51 @@ template <int beyond> INLINE uint4 cell_load16(const char *from, bool wanted) {
   return v;
 }
 
-template <int beyond> INLINE uint4 cell_load8(const char *from, bool wanted) {
-  uint4 v = make_uint4(0, 0, 0, 0);
-  asm volatile("{\n .reg .pred p;\n setp.ne.s32 p, %3, 0;\n mov.u32 %0, 0;\n mov.u32 %1, 0;\n @p ld.global.v2.u32 {%0, %1}, [%2 + %4];\n}"
-               : "=r"(v.x), "=r"(v.y)
-               : "l"(__cvta_generic_to_global(from)), "r"((int)wanted), "n"(beyond));
-  return v;
-}
-
-// A cell of x is 16 bytes of it, or 8 where y's elements are wider.
 typedef struct CellRaw {
-  uint4 low, high; // aligned 16 bytes, or 8
+  uint4 low, high;
   uint32_t beyond; // it begins so many bytes after `low` does
 } CellRaw;
 
-// at: of the cell's first element. Nothing is read but aligned bytes that the row has a part of.
-INLINE void cell_load(const Cell &c, const char *at, CellKind k, CellRaw *raw) {
-  const int bytes = cell_per(k) * k.in;
-  int first = c.begin * k.in, last = c.end * k.in, beyond = (int)((uint32_t)(uintptr_t)at & (bytes - 1));
+// at: of the cell's first element. Nothing is read but 16 bytes that the row has a part of.
+INLINE void cell_load(const Cell &c, const char *at, int size, CellRaw *raw) {
+  int first = c.begin * size, last = c.end * size, beyond = (int)((uint32_t)(uintptr_t)at & 15);
   const char *from = at - beyond;
-  bool low = beyond < bytes - first, high = beyond > bytes - last;
   raw->beyond = (uint32_t)beyond;
-  raw->low = bytes == 16 ? cell_load16<0>(from, low) : cell_load8<0>(from, low);
-  raw->high = bytes == 16 ? cell_load16<16>(from, high) : cell_load8<8>(from, high);
+  raw->low = cell_load16<0>(from, beyond < 16 - first);
+  raw->high = cell_load16<16>(from, beyond > 16 - last);
 }
 
 // Where such 16 bytes are not all of the table: seldom, so that it is a loop.
-INLINE void cell_load_singly(const Cell &c, const char *at, CellKind k, CellRaw *raw) {
+INLINE void cell_load_singly(const Cell &c, const char *at, int size, CellRaw *raw) {
   uint32_t w[4] = {0, 0, 0, 0};
 #pragma unroll 1
-  for (int i = cell_per(k) - 1; i >= 0; i--) {
+  for (int i = 16 / size - 1; i >= 0; i--) {
     uint32_t u = 0;
-    if (i >= c.begin && i < c.end) u = k.in == 2 ? ((const uint16_t *)at)[i] : ((const uint32_t *)at)[i];
+    if (i >= c.begin && i < c.end) u = size == 2 ? ((const uint16_t *)at)[i] : ((const uint32_t *)at)[i];
 #pragma unroll
-    for (int q = 3; q > 0; q--) w[q] = k.in == 2 ? __funnelshift_l(w[q - 1], w[q], 16) : w[q - 1];
-    w[0] = k.in == 2 ? w[0] << 16 | u : u;
+    for (int q = 3; q > 0; q--) w[q] = size == 2 ? __funnelshift_l(w[q - 1], w[q], 16) : w[q - 1];
+    w[0] = size == 2 ? w[0] << 16 | u : u;
   }
   raw->low = make_uint4(w[0], w[1], w[2], w[3]), raw->high = make_uint4(0, 0, 0, 0);
   raw->beyond = 0;
 }
 
-// Words as they are in memory: four of them, or two.
-INLINE void cell_cut(const CellRaw &raw, CellKind k, uint32_t *u) {
-  if (cell_per(k) * k.in == 16) {
-    uint4 v = funnel(raw.low, raw.high, raw.beyond, k.in);
-    u[0] = v.x, u[1] = v.y, u[2] = v.z, u[3] = v.w;
-  } else {
-    bool odd = raw.beyond & 4;
-    uint32_t a = odd ? raw.low.y : raw.low.x, b = odd ? raw.high.x : raw.low.y, c = odd ? raw.high.y : raw.high.x, bits = raw.beyond * 8 & 16;
-    u[0] = __funnelshift_r(a, b, bits), u[1] = __funnelshift_r(b, c, bits);
-  }
+INLINE void cell_cut(const CellRaw &raw, int size, uint32_t *u) {
+  uint4 v = funnel(raw.low, raw.high, raw.beyond, size);
+  u[0] = v.x, u[1] = v.y, u[2] = v.z, u[3] = v.w;
 }
 
-template <typename V> INLINE void cell_put(char *to, V v, int stream) {
-  if (stream) __stcs((V *)to, v);
-  else *(V *)to = v;
-}
-INLINE void cell_store(char *to, const uint32_t *w, int words, int stream) {
-  if (words == 4) cell_put(to, make_uint4(w[0], w[1], w[2], w[3]), stream);
-  else cell_put(to, make_uint2(w[0], w[1]), stream);
+INLINE void cell_store(char *to, const uint32_t *w, int stream) {
+  uint4 v = make_uint4(w[0], w[1], w[2], w[3]);
+  if (stream) __stcs((uint4 *)to, v);
+  else *(uint4 *)to = v;
 }
 
 // The elements of a cell that has a part of the row.
-INLINE void cell_store_part(const uint32_t *masks, int size, int words, char *to, const uint32_t *w) {
+INLINE void cell_store_part(const Cell &c, int size, char *to, const uint32_t *w) {
 #pragma unroll
-  for (int q = 0; q < words; q++) {
-    uint32_t mask = masks[q];
+  for (int q = 0; q < 4; q++) {
+    uint32_t mask = c.mask[q];
     asm volatile("" : "+r"(mask)); // compared here, where it is seldom done, not once for all groups
     if (mask == ~0u) ((uint32_t *)to)[q] = w[q];
     else if (size == 2 && mask & 0xffff) ((uint16_t *)to)[2 * q] = (uint16_t)w[q];
@@ -130,17 +100,17 @@ INLINE void cell_store_part(const uint32_t *masks, int size, int words, char *to
   }
 }
 
-// All lanes of a warp call it. to: of the cell's first element, of `size` bytes; mask: of a cell's words there.
-INLINE void cell_give(const Cell &c, const uint32_t *mask, int size, int words, char *to, bool there, bool joined, bool parts, uint32_t *w, int stream) {
-  if (parts && c.part && there) cell_store_part(mask, size, words, to, w);
+// All lanes of a warp call it. to: of the cell's first element.
+INLINE void cell_give(const Cell &c, int size, char *to, bool there, bool joined, bool parts, uint32_t *w, int stream) {
+  if (parts && c.part && there) cell_store_part(c, size, to, w);
   if (joined) {
 #pragma unroll
-    for (int q = 0; q < words; q++) {
+    for (int q = 0; q < 4; q++) {
       uint32_t other = __shfl_sync(~0u, w[q], c.partner);
-      w[q] = (w[q] & mask[q]) | (other & ~mask[q]);
+      w[q] = (w[q] & c.mask[q]) | (other & ~c.mask[q]);
     }
   }
-  if (c.whole && there) cell_store(to, w, words, stream);
+  if (c.whole && there) cell_store(to, w, stream);
 }
 
 // ---- Where a block's rows come from
@@ -149,45 +119,54 @@ extern __shared__ __align__(1024) char cell_memory[];
 
 __device__ uint4 cell_zeros[CELL_ZEROS / 16]; // what a bad id stands for
 
-// The ids of a tile's rows, up to two a thread, and where they come from in shared memory: ids of the next tile are loaded while this one is moved.
-INLINE void cell_ids(const CellShape &s, uint64_t tile, int64_t id[CELL_IDS]) {
+// The ids of a tile's rows, up to two a thread, as the words that they are: ids of the next tile are loaded while this one is moved, and nothing may
+// wait for them until then.
+typedef struct CellIds {
+  uint32_t low[CELL_IDS], high[CELL_IDS];
+} CellIds;
+
+INLINE CellIds cell_ids(const CellShape &s, uint64_t tile) {
   uint64_t first = tile * s.rows;
+  CellIds id;
 #pragma unroll
   for (int k = 0; k < CELL_IDS; k++) {
     int i = threadIdx.x + k * blockDim.x;
     bool there = i < s.rows && first + i < (uint64_t)s.m;
-    id[k] = 0;
-    if (there && s.wide_ids) id[k] = ((const int64_t *)s.ids)[first + i];
-    if (there && !s.wide_ids) id[k] = ((const int32_t *)s.ids)[first + i];
+    const uint32_t *at = (const uint32_t *)s.ids + (first + i) * (s.wide_ids ? 2 : 1);
+    id.low[k] = id.high[k] = 0;
+    if (there) id.low[k] = at[0];
+    if (there && s.wide_ids) id.high[k] = at[1];
   }
+  return id;
 }
 
-INLINE void cell_from(const CellShape &s, uint64_t tile, const int64_t id[CELL_IDS], const char **from) {
+// Where a tile's rows come from, in shared memory.
+INLINE void cell_from(const CellShape &s, uint64_t tile, const CellIds &ids, const char **from) {
   uint64_t first = tile * s.rows;
 #pragma unroll
   for (int k = 0; k < CELL_IDS; k++) {
     int i = threadIdx.x + k * blockDim.x;
-    bool known = (uint64_t)id[k] < (uint64_t)s.count, there = i < s.rows && first + i < (uint64_t)s.m;
-    if (i < CELL_GROUPS * s.period) from[i] = known && there ? s.begin + id[k] * s.stride : (const char *)cell_zeros;
+    int64_t id = s.wide_ids ? (int64_t)((uint64_t)ids.high[k] << 32 | ids.low[k]) : (int32_t)ids.low[k];
+    bool known = (uint64_t)id < (uint64_t)s.count, there = i < s.rows && first + i < (uint64_t)s.m;
+    if (i < CELL_GROUPS * s.period) from[i] = known && there ? s.begin + id * s.stride : (const char *)cell_zeros;
     if (s.bad && there && !known) *s.bad = 1;
   }
 }
 
 // A cell of the row at x.
-INLINE void cell_read(const CellShape &s, const Cell &c, const char *x, CellKind k, CellRaw *raw) {
-  const int bytes = cell_per(k) * k.in;
-  const char *at = x + c.column * k.in, *first = at - ((uintptr_t)at & (bytes - 1));
-  if (s.edges && (first < s.begin || first + 2 * bytes > s.end) && x != (const char *)cell_zeros) cell_load_singly(c, at, k, raw);
-  else cell_load(c, at, k, raw);
+INLINE void cell_read(const CellShape &s, const Cell &c, const char *x, int size, CellRaw *raw) {
+  const char *at = x + c.column * size, *first = at - ((uintptr_t)at & 15);
+  if (s.edges && (first < s.begin || first + 32 > s.end) && x != (const char *)cell_zeros) cell_load_singly(c, at, size, raw);
+  else cell_load(c, at, size, raw);
 }
 
 // All cells of a position, one of each group.
-INLINE void cell_take(const CellShape &s, const Cell &c, const char *const *from, CellKind k, uint32_t u[CELL_GROUPS][4]) {
+INLINE void cell_take(const CellShape &s, const Cell &c, const char *const *from, int size, uint32_t u[CELL_GROUPS][4]) {
   CellRaw raw[CELL_GROUPS];
 #pragma unroll
-  for (int g = 0; g < CELL_GROUPS; g++) cell_read(s, c, from[c.row + g * s.period], k, &raw[g]);
+  for (int g = 0; g < CELL_GROUPS; g++) cell_read(s, c, from[c.row + g * s.period], size, &raw[g]);
 #pragma unroll
-  for (int g = 0; g < CELL_GROUPS; g++) cell_cut(raw[g], k, u[g]);
+  for (int g = 0; g < CELL_GROUPS; g++) cell_cut(raw[g], size, u[g]);
 }
 
 #endif

@@ -47,24 +47,11 @@ INLINE void embed_cell_floats(const EmbedParams *p, int per, const uint32_t *w, 
   }
 }
 
-// The elements of a cell; the words of results.
-INLINE void embed_cell_widen(int kind, int per, const uint32_t *u, float *f) {
-#pragma unroll
-  for (int j = 0; j < per; j += 2) {
-    float2 two = kind == KIND_FP32 ? make_float2(__uint_as_float(u[j]), __uint_as_float(u[j + 1])) : widen2(u[j / 2], kind);
-    f[j] = two.x, f[j + 1] = two.y;
-  }
-}
-INLINE void embed_cell_narrow(int kind, int words, const float *f, uint32_t *u) {
-#pragma unroll
-  for (int q = 0; q < words; q++) u[q] = kind == KIND_FP32 ? __float_as_uint(f[q]) : narrow2(f[2 * q], f[2 * q + 1], kind);
-}
-
-INLINE float embed_cell_squares(int kind, int per, const uint32_t *u) {
+INLINE float embed_cell_squares(int kind, int size, const uint32_t *u) {
   float f[8], sum = 0, odd = 0;
-  embed_cell_widen(kind, per, u, f);
+  widen((const Vec *)u, kind, size, f);
 #pragma unroll
-  for (int j = 0; j < per; j += 2) sum = fmaf(f[j], f[j], sum), odd = fmaf(f[j + 1], f[j + 1], odd);
+  for (int j = 0; j < 16 / size; j += 2) sum = fmaf(f[j], f[j], sum), odd = fmaf(f[j + 1], f[j + 1], odd);
   return sum + odd;
 }
 
@@ -80,53 +67,28 @@ INLINE void embed_cells_scales(const EmbedParams *p, const CellShape &s, const E
 }
 
 // The rows themselves, of which a thread has the cells in u.
-INLINE void embed_cells_second(const EmbedParams *p, const CellShape &s, const Cell &c, const uint32_t *mask, CellKind k, const uint32_t u[CELL_GROUPS][4], int rows,
-                               bool joined, char *second) {
-  const int words = cell_per(k) * k.in / 4;
-  const bool parts = __any_sync(~0u, c.part);
-  char *to = second + c.row * p->second_stride + c.column * k.in;
+INLINE void embed_cells_second(const EmbedParams *p, const CellShape &s, const Cell &c, const uint32_t u[CELL_GROUPS][4], int rows, bool joined, char *second, int size) {
+  bool parts = __any_sync(~0u, c.part);
+  char *to = second + c.row * p->second_stride + c.column * size;
 #pragma unroll
   for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->second_stride) {
-    uint32_t v[4];
-#pragma unroll
-    for (int q = 0; q < words; q++) v[q] = u[g][q];
-    cell_give(c, mask, k.in, words, to, c.row + g * s.period < rows, joined, parts, v, p->stream);
-  }
-}
-
-// The same where their cells are others than y's: they are loaded once more, from L1.
-INLINE void embed_cells_apart(const EmbedParams *p, const CellShape &s, CellKind k, const char *const *from, int rows, char *second) {
-  const int per = cell_per(k), words = per * k.in / 4; // as many elements as y's cells have
-  const bool joined = p->second_stride == s.n * k.in && rows == s.rows;
-  Cell c = cell_at(s, threadIdx.x, (int)((uint32_t)(uintptr_t)second & (per * k.in - 1)) / k.in, (int)(p->second_stride / k.in), k, joined);
-#pragma unroll
-  for (int q = 0; q < words; q++) c.mask[q] = cell_mask(c, k.in, q);
-  const bool parts = __any_sync(~0u, c.part);
-#pragma unroll 1
-  for (int row = c.row; row < CELL_GROUPS * s.period; row += s.period) { // one by one: registers are few
-    CellRaw raw;
-    uint32_t u[4];
-    cell_read(s, c, from[row], k, &raw);
-    cell_cut(raw, k, u);
-    cell_give(c, c.mask, k.in, words, second + row * p->second_stride + c.column * k.in, row < rows, joined, parts, u, p->stream);
+    uint32_t v[4] = {u[g][0], u[g][1], u[g][2], u[g][3]};
+    cell_give(c, size, to, c.row + g * s.period < rows, joined, parts, v, p->stream);
   }
 }
 
 // Blocks stay: what a thread knows of its cells, weights above all, serves for all tiles.
-// out: bytes of an element of y.
-INLINE void embed_cells(const EmbedParams *p, int kind, int out) {
-  const CellKind k = {kind == KIND_FP32 ? 4 : 2, out};
-  const int per = cell_per(k), words_in = per * k.in / 4, words = per * out / 4;
+INLINE void embed_cells(const EmbedParams *p, int kind) {
+  const int size = kind == KIND_FP32 ? 4 : 2, per = 16 / size;
   const CellShape s = p->cell;
   const EmbedCells m = embed_cells_memory(s);
-  const int phase = (int)((uint32_t)(uintptr_t)p->y & (per * out - 1)) / out, stride = (int)(p->y_stride / out);
-  int64_t id[CELL_IDS];
+  const int phase = (int)((uint32_t)(uintptr_t)p->y & 15) / size, stride = (int)(p->y_stride / size);
   uint32_t weights[8];
   float w[8];
-  embed_cells_hint(p, blockIdx.x * s.rows, k.in);
+  embed_cells_hint(p, blockIdx.x * s.rows, size);
   begin_kernel();
-  cell_ids(s, blockIdx.x, id);
-  Cell c = cell_at(s, threadIdx.x, phase, stride, k, s.dense);
+  CellIds id = cell_ids(s, blockIdx.x);
+  Cell c = cell_at(s, threadIdx.x, phase, stride, size, s.dense);
   embed_cell_weights(p, c, per, weights);
   embed_cell_floats(p, per, weights, w);
   bool odd = false;
@@ -138,37 +100,33 @@ INLINE void embed_cells(const EmbedParams *p, int kind, int out) {
     const bool joined = s.dense && rows == s.rows;
     cell_from(s, tile, id, from);
     __syncthreads();
-    cell_ids(s, tile + gridDim.x, id);
-    if (s.dense && !joined) c = cell_at(s, threadIdx.x, phase, stride, k, false); // the last tile
+    id = cell_ids(s, tile + gridDim.x);
+    if (s.dense && !joined) c = cell_at(s, threadIdx.x, phase, stride, size, false); // the last tile
     const bool parts = __any_sync(~0u, c.part);
     uint32_t u[CELL_GROUPS][4];
-    cell_take(s, c, from, k, u);
-    uint32_t mask[4]; // of x's words
-#pragma unroll
-    for (int q = 0; q < words_in; q++) mask[q] = k.in == out ? c.mask[q] : cell_mask(c, k.in, q);
+    cell_take(s, c, from, size, u);
 #pragma unroll
     for (int g = 0; g < CELL_GROUPS; g++) {
 #pragma unroll
-      for (int q = 0; q < words_in; q++) u[g][q] &= mask[q];
-      float squares = embed_cell_squares(kind, per, u[g]);
+      for (int q = 0; q < 4; q++) u[g][q] &= c.mask[q];
+      float squares = embed_cell_squares(kind, size, u[g]);
       if ((int)threadIdx.x < s.positions) m.part[g * s.positions + threadIdx.x] = squares;
     }
     __syncthreads();
     embed_cells_scales(p, s, m);
     char *second = (char *)p->second + (int64_t)first * p->second_stride;
-    if (p->second && p->alike) embed_cells_second(p, s, c, mask, k, u, rows, joined, second);
-    else if (p->second) embed_cells_apart(p, s, k, from, rows, second);
+    if (p->second) embed_cells_second(p, s, c, u, rows, joined, second, size);
     __syncthreads();
-    char *to = (char *)p->y + ((int64_t)first + c.row) * p->y_stride + c.column * out;
+    char *to = (char *)p->y + ((int64_t)first + c.row) * p->y_stride + c.column * size;
 #pragma unroll
     for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->y_stride) {
       float f[8], scale = m.scale[c.row + g * s.period];
-      uint32_t v[4];
-      embed_cell_widen(kind, per, u[g], f);
+      widen((const Vec *)u[g], kind, size, f);
 #pragma unroll
       for (int j = 0; j < per; j++) f[j] *= w[j] * scale;
-      embed_cell_narrow(out == 4 ? KIND_FP32 : p->y_kind, words, f, v);
-      cell_give(c, c.mask, out, words, to, c.row + g * s.period < rows, joined, parts, v, p->stream);
+      Vec v;
+      narrow(&v, size == 2 ? p->y_kind : kind, size, f);
+      cell_give(c, size, to, c.row + g * s.period < rows, joined, parts, v.u, p->stream);
     }
   }
 }

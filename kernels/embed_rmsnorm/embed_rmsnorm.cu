@@ -15,15 +15,15 @@
 
 #define EMBED(T, name, blocks, body)                                                                                   \
   KERNEL __launch_bounds__(EMBED_THREADS, blocks) sol_embed_rmsnorm_##T##_##name(const __grid_constant__ EmbedParams p) { body; }
-#define EMBED_CELLS(T, name, kind, out)                                                                                \
-  KERNEL __launch_bounds__(CELL_MOST_THREADS, 3) sol_embed_rmsnorm_##T##_cells##name(const __grid_constant__ EmbedParams p) { embed_cells(&p, kind, out); } \
-  KERNEL __launch_bounds__(EMBED_LINE_THREADS, 1) sol_embed_rmsnorm_##T##_lines##name(const __grid_constant__ EmbedParams p) { embed_lines(&p, kind, out); }
+#define EMBED_CELLS(T, kind)                                                                                           \
+  KERNEL __launch_bounds__(CELL_MOST_THREADS, 3) sol_embed_rmsnorm_##T##_cells(const __grid_constant__ EmbedParams p) { embed_cells(&p, kind); } \
+  KERNEL __launch_bounds__(EMBED_THREADS, 7) sol_embed_rmsnorm_##T##_lines(const __grid_constant__ EmbedParams p) { embed_lines(&p, kind); }
 #define EMBED_TYPE(T)                                                                                                  \
   EMBED(T, rows, 8, embed_rows(&p, TYPE_##T, true))                                                                    \
   EMBED(T, long_rows, 5, embed_rows(&p, TYPE_##T, false))                                                              \
-  EMBED(T, tiny, 8, embed_tiny(&p, TYPE_##T))                                                                          \
-  EMBED_CELLS(T, _2, TYPE_##T, 2)                                                                                      \
-  EMBED_CELLS(T, _4, TYPE_##T, 4)
+  EMBED(T, tiny, 8, embed_tiny(&p, TYPE_##T))
 EMBED_TYPE(f)
 EMBED_TYPE(h)
 EMBED_TYPE(b)
+EMBED_CELLS(h, TYPE_h)
+EMBED_CELLS(b, TYPE_b)

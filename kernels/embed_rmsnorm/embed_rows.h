@@ -7,7 +7,7 @@
 #include "../cells.h"
 #include "../tiny.h"
 
-enum { EMBED_THREADS = 128, EMBED_LINE_EACH = 4, EMBED_LINE_THREADS = 1024 }; // of a block; cells of a thread by lines, and threads of a row, at most
+enum { EMBED_THREADS = 128, EMBED_LINE_EACH = 4 }; // of a block; cells of a thread, where a warp has a row
 
 typedef struct EmbedParams {
   const void *table, *weight, *ids; // weight: NULL: ones
@@ -21,7 +21,6 @@ typedef struct EmbedParams {
   float eps, offset, over_n;
   int32_t ends, second_ends; // bytes of a row of y and of second where their ends are prefetched; 0: they are not
   CellShape cell;           // of the kernel by cells
-  int32_t alike;            // there: both outputs have the same strides, and start alike within 16 bytes
   int32_t stream, y_kind;   // there: outputs are stored so that L2 keeps the table; the type of y
   int32_t words, warp_rows; // the number in embed_rows.def, and the rows of a warp, 32 at most
 } EmbedParams;

@@ -1,18 +1,6 @@
 // y[i] = x[ids[i]]: embedding, and gather of rows.
 #include "embedding_rows.cuh"
 
-#define USUAL_BOUNDS            __launch_bounds__(EMBEDDING_THREADS)
-#define EMBEDDING_BOUNDS_WIDE    USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_SHIFT   USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_FLAT    USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_SHORT   USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_STAGED  USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_FLOW    USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_WORDS   USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_ROWS    USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_TINY    USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_CONVERT USUAL_BOUNDS
-#define EMBEDDING_BOUNDS_CELLS   __launch_bounds__(CELL_MOST_THREADS, 3)
 #define STRIP(body)               { const EmbeddingParams strip = embedding_strip(p); body; }
 #define BODY_WIDE(chunks)        STRIP(embedding_wide(&strip, chunks))
 #define BODY_SHIFT(size, chunks) embedding_shift(&p, size, chunks)
@@ -22,11 +10,10 @@
 #define BODY_FLOW(in, out, convert, each) embedding_flow(&p, in, out, convert, each)
 #define BODY_WORDS(in, out, convert, lines) STRIP(embedding_words(&strip, in, out, convert, lines))
 #define BODY_ROWS(in, out, convert) embedding_rows(&p, in, out, convert)
-#define BODY_CELLS(in, out, convert) embedding_cells(&p, in, out, convert)
 #define BODY_TINY(in, out, convert) embedding_tiny(&p, in, out, convert)
 #define BODY_CONVERT(in, out, pieces) embedding_convert(&p, in, out, pieces)
 #define EMBEDDING(name, how, ...)                                                                            \
-  KERNEL EMBEDDING_BOUNDS_##how name(const __grid_constant__ EmbeddingParams p) {              \
+  KERNEL __launch_bounds__(EMBEDDING_THREADS) name(const __grid_constant__ EmbeddingParams p) {              \
     BODY_##how(__VA_ARGS__);                                                                                 \
   }
 #include "embedding.def"

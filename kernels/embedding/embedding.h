@@ -3,7 +3,6 @@
 #define SOL_KERNELS_EMBEDDING_H
 #include <stdint.h>
 
-#include "../cells.h"
 #include "../tiny.h"
 
 enum {
@@ -39,8 +38,6 @@ typedef struct EmbeddingParams {
   int32_t turns;              // FLOW: of a block's threads
   uint32_t over;              // FLOW: 2^32 / per_row, rounded up
   int32_t ends;               // bytes of y's rows where their ends are prefetched; 0: they are not
-  CellShape cell;             // CELLS
-  int32_t cell_threads;       // CELLS: of a block; 0: another kernel
   int32_t staged, pitch;      // STAGED: rows of a block in shared memory, and the bytes from one to the next
 } EmbeddingParams;
 

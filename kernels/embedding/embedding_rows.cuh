@@ -2,7 +2,6 @@
 #ifndef SOL_KERNELS_EMBEDDING_ROWS_CUH
 #define SOL_KERNELS_EMBEDDING_ROWS_CUH
 
-#include "cells.cuh"
 #include "embedding.cuh"
 #include "narrow.cuh"
 #include "tiny.cuh"
@@ -193,47 +192,6 @@ INLINE void embedding_flow(const EmbeddingParams *p, int in, int out, int conver
   } else
     for (int e = max(f.begin, 0) + (int)threadIdx.x; e < f.end; e += EMBEDDING_THREADS)
       flow_one(c, f.y + (e - f.begin) * out, flow_place(p, f, e, in).x);
-}
-
-// ---- Rows that start anywhere, by aligned cells of y (cells.cuh)
-
-// Blocks stay: what a thread knows of its cells serves for all tiles.
-INLINE void embedding_cells(const EmbeddingParams *p, int in, int out, int convert) {
-  const WordKind kind = {in, out, convert, p->x_kind, p->y_kind, p->stream};
-  const CellShape s = p->cell;
-  const CellKind k = {in, out};
-  const int per = cell_per(k), words = per * out / 4, phase = (int)((uint32_t)(uintptr_t)p->y & (per * out - 1)) / out, stride = (int)(p->y_stride / out);
-  int64_t id[CELL_IDS];
-  wait_for_predecessor();
-  let_successor_start();
-  cell_ids(s, blockIdx.x, id);
-  Cell c = cell_at(s, threadIdx.x, phase, stride, k, s.dense);
-  bool odd = false;
-#pragma unroll 1
-  for (uint64_t tile = blockIdx.x; tile * s.rows < (uint64_t)s.m; tile += gridDim.x, odd = !odd) {
-    const char **from = (const char **)(cell_memory + (odd ? CELL_FROM_BYTES : 0));
-    const int rows = (int)min((int64_t)s.rows, s.m - (int64_t)tile * s.rows);
-    const bool joined = s.dense && rows == s.rows;
-    cell_from(s, tile, id, from);
-    __syncthreads();
-    cell_ids(s, tile + gridDim.x, id);
-    if (s.dense && !joined) c = cell_at(s, threadIdx.x, phase, stride, k, false); // the last tile
-    const bool parts = __any_sync(~0u, c.part);
-    uint32_t u[CELL_GROUPS][4];
-    cell_take(s, c, from, k, u);
-    char *to = (char *)p->y + ((int64_t)tile * s.rows + c.row) * p->y_stride + c.column * out;
-#pragma unroll
-    for (int g = 0; g < CELL_GROUPS; g++, to += s.period * p->y_stride) {
-      if (convert) {
-        float f[8];
-#pragma unroll
-        for (int j = 0; j < per; j++) f[j] = in == 4 ? __uint_as_float(u[g][j]) : element_float(kind, j % 2 ? u[g][j / 2] >> 16 : u[g][j / 2] & 0xffff);
-#pragma unroll
-        for (int q = 0; q < words; q++) u[g][q] = out == 4 ? __float_as_uint(f[q]) : narrow2(f[2 * q], f[2 * q + 1], p->y_kind);
-      }
-      cell_give(c, c.mask, out, words, to, c.row + g * s.period < rows, joined, parts, u[g], p->stream);
-    }
-  }
 }
 
 // ---- Dense rows of y that are a few elements: a thread has two neighbouring rows. A block's rows are put side by side in shared memory, and are

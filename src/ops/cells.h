@@ -9,9 +9,8 @@
 
 typedef struct CellRows {
   int64_t n, y_stride, x_stride, rows; // elements; rows: of the table
-  int64_t other_stride;                // of another output; 0: none
   const char *x;
-  int size, out;                       // of an element, of y's
+  int size;                            // of an element
   int64_t m;
   const void *ids;
   bool wide_ids;
@@ -22,8 +21,8 @@ typedef struct CellRows {
 // threads of a block. (What a row's cells are depends on its own address alone.)
 static inline int cells_plan(const SolContext *ctx, const CellRows *r, CellShape *s) {
   enum { TILES = 8, MOST = 24 << 10 }; // an SM; bytes of y in a tile
-  int64_t per = 16 / (r->size > r->out ? r->size : r->out), cells = ops_ceil_div(r->n + per - 1, per), unit = per;
-  while (unit > 1 && (r->y_stride | r->other_stride) * (unit / 2) % per == 0) unit /= 2;
+  int64_t per = 16 / r->size, cells = ops_ceil_div(r->n + per - 1, per), unit = per;
+  while (unit > 1 && r->y_stride * (unit / 2) % per == 0) unit /= 2;
   double best = 0;
   int threads = 0;
   *s = (CellShape){.n = (int32_t)r->n, .cells = (int32_t)cells, .dense = r->y_stride == r->n, .m = r->m, .count = r->rows,
@@ -31,7 +30,7 @@ static inline int cells_plan(const SolContext *ctx, const CellRows *r, CellShape
   s->over = (uint32_t)(UINT32_MAX / (uint64_t)cells + 1);
   s->begin = r->x, s->end = r->x + ((r->rows - 1) * r->x_stride + r->n) * r->size;
   s->edges = ((uintptr_t)s->begin | (uintptr_t)s->end) % 16 != 0;
-  for (int64_t rows = unit; rows == unit || rows * CELL_GROUPS * r->n * r->out <= MOST; rows += unit) {
+  for (int64_t rows = unit; rows == unit || rows * CELL_GROUPS * r->n * r->size <= MOST; rows += unit) {
     int64_t positions = rows * cells;
     if (rows * CELL_GROUPS > CELL_MOST_ROWS || (rows > unit && r->m < rows * ctx->sms * TILES)) break;
     for (int t = 128; t <= CELL_MOST_THREADS; t += 32) {

@@ -7,25 +7,25 @@
 
 #include <math.h>
 
-// Of each type: rows that start anywhere, longer ones, rows of a few elements; by aligned cells of y, short rows and longer ones.
+// Of each type: rows that start anywhere, longer ones, rows of a few elements. Of those of 2 bytes: by aligned cells of y, short rows and longer ones.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
   EMBED_LONG,
   EMBED_TINY,
-  EMBED_BY_CELLS,
+  EMBED_PER_TYPE = 3,
+  EMBED_BY_CELLS = NORM_KERNELS + 3 * EMBED_PER_TYPE,
   EMBED_BY_LINES,
-  EMBED_TO_4 = 2, // further on: elements of y have 4 bytes, not 2
-  EMBED_PER_TYPE = 7,
+  EMBED_CELLS_PER_TYPE = 2,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
 #define NORM(T, name, how, number) "sol_embed_rmsnorm_" #T "_" #name,
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
-  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",    \
-  "sol_embed_rmsnorm_" #T "_cells_2", "sol_embed_rmsnorm_" #T "_lines_2",                                 \
-  "sol_embed_rmsnorm_" #T "_cells_4", "sol_embed_rmsnorm_" #T "_lines_4",
-    EMBED(f) EMBED(h) EMBED(b)};
+  "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
+    EMBED(f) EMBED(h) EMBED(b)
+#define EMBED_CELLS(T) "sol_embed_rmsnorm_" #T "_cells", "sol_embed_rmsnorm_" #T "_lines",
+        EMBED_CELLS(h) EMBED_CELLS(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
   return NORM_OF(a, table);
@@ -143,55 +143,42 @@ static bool is_tiny(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *
          is_dense(a, norm);
 }
 
-// Not for rows of whole aligned chunks of one type.
-static bool is_by_cells(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm) {
-  return ops_size(norm->out) >= 2 && (norm->out != a->dtype || !is_aligned(a, p, norm));
+// Dense rows of 2 bytes an element by aligned 16 bytes of y, at which the rows themselves start alike. What is not measured to be faster is not taken.
+static bool is_by_cells(const SolEmbedRmsnorm *a, const Norm *norm) {
+  return ops_size(a->dtype) == 2 && ops_size(norm->out) == 2 && is_dense(a, norm) &&
+         (!a->embedded || ((uintptr_t)a->y - (uintptr_t)a->embedded) % 16 == 0);
 }
 
-// Whether both outputs have their cells, of `per` elements, at the same columns.
-static bool is_alike(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *norm, int64_t per) {
-  int64_t size = ops_size(a->dtype), out = ops_size(norm->out);
-  return (int64_t)((uintptr_t)a->y % (uint64_t)(per * out)) / out == (int64_t)((uintptr_t)a->embedded % (uint64_t)(per * size)) / size &&
-         p->y_stride / out == p->second_stride / size;
-}
-
-// Short rows by aligned cells of y.
+// Those of up to 64 bytes, and those whose type changes: some to a thread, by cells.
 static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                        OpsLaunch *l) {
-  enum { LEAST = 33 }; // bytes of a row
-  int64_t size = ops_size(a->dtype), out = ops_size(norm->out), bytes = a->n * size;
-  if (bytes < LEAST || bytes > CELL_ZEROS) return false;
-  CellRows rows = {.n = a->n, .y_stride = norm->y_stride, .x_stride = norm->x_stride, .rows = a->vocab, .x = a->table, .size = (int)size, .out = (int)out,
-                   .other_stride = a->embedded ? p->second_stride / size : 0, .m = a->m, .ids = a->ids, .wide_ids = p->wide_ids, .bad = a->bad};
+  int64_t bytes = a->n * 2, most = norm->out == a->dtype ? 64 : CELL_ZEROS;
+  if (bytes <= TINY_BYTES || bytes > most) return false;
+  CellRows rows = {.n = a->n, .y_stride = norm->y_stride, .x_stride = norm->x_stride, .rows = a->vocab, .x = a->table, .size = 2,
+                   .m = a->m, .ids = a->ids, .wide_ids = p->wide_ids, .bad = a->bad};
   int threads = cells_plan(ctx, &rows, &p->cell);
   if (!threads) return false;
-  p->alike = is_alike(a, p, norm, 16 / (size > out ? size : out));
   l->kernel = EMBED_BY_CELLS;
   l->shared = (uint32_t)(2 * CELL_FROM_BYTES + CELL_GROUPS * (p->cell.period + p->cell.positions) * 4);
   cells_grid(ctx, &p->cell, threads, l);
   return true;
 }
 
-// Longer ones: some warps have a row, or four warps some rows.
-static bool plan_lines(const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p, OpsLaunch *l) {
-  enum { LEAST = 256, WARP_BYTES = 32 * 16 * EMBED_LINE_EACH, BLOCK = 128 };
-  int64_t size = ops_size(a->dtype), out = ops_size(norm->out);
-  int64_t bytes = a->n * (size > out ? size : out), threads = 32 * ops_ceil_div(bytes, WARP_BYTES);
-  if (bytes < LEAST || threads > EMBED_LINE_THREADS) return false;
-  int64_t rows = threads < BLOCK ? BLOCK / threads : 1;
-  p->words = (int32_t)threads;
+// Those of 1 to 2 KB of one type: a warp has a row.
+static bool plan_lines(const SolEmbedRmsnorm *a, const Norm *norm, OpsLaunch *l) {
+  enum { LEAST = 1024, ROWS = EMBED_THREADS / 32 };
+  if (norm->out != a->dtype || a->n * 2 <= LEAST || a->n * 2 > 32 * 16 * EMBED_LINE_EACH) return false;
   l->kernel = EMBED_BY_LINES;
-  l->block = (uint32_t)(threads * rows);
-  l->shared = EMBED_LINE_THREADS / 32 * 4;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, rows), 1);
+  l->block = EMBED_THREADS;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, ROWS), 1);
   return true;
 }
 
 static bool plan_chunks(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                         OpsLaunch *l) {
-  int type = a->dtype == SOL_FP32 ? 0 : a->dtype == SOL_FP16 ? 1 : 2;
-  if (!is_by_cells(a, p, norm) || !(plan_cells(ctx, a, norm, p, l) || plan_lines(a, norm, p, l))) return false;
-  l->kernel += type * EMBED_PER_TYPE + (ops_size(norm->out) == 4 ? EMBED_TO_4 : 0);
+  if (!is_by_cells(a, norm) || (norm->out == a->dtype && is_aligned(a, p, norm))) return false;
+  if (!plan_cells(ctx, a, norm, p, l) && !plan_lines(a, norm, l)) return false;
+  l->kernel += a->dtype == SOL_FP16 ? 0 : EMBED_CELLS_PER_TYPE;
   return true;
 }
 
@@ -233,7 +220,7 @@ static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
                    .y = a->y,
                    .second = a->embedded,
                    .table_stride = norm->x_stride * size,
-                   .y_stride = norm->y_stride * ops_size(norm->out),
+                   .y_stride = norm->y_stride * size,
                    .second_stride = ops_stride(a->embedded_stride, a->n) * size,
                    .m = (uint64_t)a->m,
                    .vocab = a->vocab,

@@ -2,7 +2,6 @@
 #include "ops/embedding.h"
 #include "base/error.h"
 #include "kernels/embedding/embedding.h"
-#include "ops/cells.h"
 #include "ops/cpu.h"
 #include "ops/elementwise.h"
 #include "ops/ends.h"
@@ -81,7 +80,6 @@ static const Unit units[EMBEDDING_KERNELS] = {
 #define UNIT_WORDS(...)                   {0, 0, 0, 0},
 #define UNIT_ROWS(...)                    {0, 0, 0, 0},
 #define UNIT_TINY(...)                    {0, 0, 0, 0},
-#define UNIT_CELLS(...)                   {0, 0, 0, 0},
 #define UNIT_CONVERT(...)                 {0, 0, 0, 0},
 #define EMBEDDING(name, how, ...)         UNIT_##how(__VA_ARGS__)
 #include "kernels/embedding/embedding.def"
@@ -192,18 +190,6 @@ static void set_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t elem
   p->over = (uint32_t)(UINT32_MAX / p->per_row + 1);
 }
 
-// Rows that start anywhere, by aligned 16 bytes of y, where there are tiles enough.
-static bool set_cells(const SolContext *ctx, const EmbeddingRows *r, EmbeddingParams *p) {
-  enum { TILES = 8 }; // an SM
-  CellRows rows = {.n = r->n, .y_stride = r->y_stride, .x_stride = r->x_stride, .rows = r->rows, .x = r->x, .size = (int)ops_size(r->dtype), .out = (int)ops_size(r->out_dtype),
-                   .m = r->m, .ids = r->ids, .wide_ids = r->id_dtype == SOL_INT64, .bad = r->bad};
-  int64_t bytes = r->n * rows.size;
-  if (r->order || bytes < 32 || bytes > CELL_ZEROS || rows.out == 1 || r->dtype == SOL_FP64 || rows.size == 1) return false;
-  p->cell_threads = cells_plan(ctx, &rows, &p->cell);
-  p->per_row = 1;
-  return p->cell_threads && r->m >= (int64_t)ctx->sms * TILES * p->cell.rows;
-}
-
 // By the widest unit that divides all addresses. Words of smaller elements take a load for each of them: of bytes, and of 2 bytes of a table that
 // is far from L1, whole vectors are staged.
 static int pick_flow(const SolContext *ctx, const EmbeddingRows *r, int64_t unit, EmbeddingParams *p) {
@@ -248,8 +234,6 @@ static int pick_moving(const SolContext *ctx, const EmbeddingRows *r, EmbeddingP
     set_tiny(r, p);
     return unit >= 4 ? EMBEDDING_sol_embedding_tiny_4 : EMBEDDING_sol_embedding_tiny_2;
   }
-  if (unit < 16 && set_cells(ctx, r, p)) return size == 4 ? EMBEDDING_sol_embedding_cells_4 : EMBEDDING_sol_embedding_cells_2;
-  p->cell_threads = 0;
   if (unit < 16 && is_flow(r, p->n)) return pick_flow(ctx, r, unit, p);
   if (words && !r->order && set_rows(ctx, r, p->n, unit < 4 ? 2 : 4, p))
     return unit >= 4 ? EMBEDDING_sol_embedding_rows_4 : EMBEDDING_sol_embedding_rows_2;
@@ -293,11 +277,6 @@ static int pick_converting(const SolContext *ctx, const EmbeddingRows *r, Embedd
            : out == 4 ? EMBEDDING_sol_embedding_tiny_2_to_4
                       : EMBEDDING_sol_embedding_tiny_2_to_2;
   }
-  if (set_cells(ctx, r, p))
-    return size == 4  ? EMBEDDING_sol_embedding_cells_4_to_2
-           : out == 4 ? EMBEDDING_sol_embedding_cells_2_to_4
-                      : EMBEDDING_sol_embedding_cells_2_to_2;
-  p->cell_threads = 0;
   if (is_flow(r, r->n * wide)) {
     set_flow(ctx, r, r->n, out, p);
     return size == 4  ? EMBEDDING_sol_embedding_flow_4_to_2
@@ -370,10 +349,6 @@ SolStatus embedding_launch(SolContext *ctx, const OpsDef *def, const EmbeddingRo
   l.grid[2] = (uint32_t)ops_ceil_div(p.n, p.strip);
   if (l.grid[2] > 1) p.ends = 0; // a row is several blocks'
   if (p.warp_rows) ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, p.warp_rows) * 32, l.block);
-  if (p.cell_threads) {
-    cells_grid(ctx, &p.cell, p.cell_threads, &l);
-    l.shared = 2 * CELL_FROM_BYTES;
-  }
   if (p.tiny) {
     enum { ROWS = 2 * EMBEDDING_THREADS };
     ops_grid(l.grid, (uint64_t)ops_ceil_div(r->m, ROWS), 1);
