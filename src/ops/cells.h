@@ -10,7 +10,7 @@
 typedef struct CellRows {
   int64_t n, y_stride, x_stride, rows; // elements; rows: of the table
   const char *x;
-  int size;                            // of an element
+  int size; // of an element
   int64_t m;
   const void *ids;
   bool wide_ids;
@@ -25,8 +25,15 @@ static inline int cells_plan(const SolContext *ctx, const CellRows *r, CellShape
   while (unit > 1 && r->y_stride * (unit / 2) % per == 0) unit /= 2;
   double best = 0;
   int threads = 0;
-  *s = (CellShape){.n = (int32_t)r->n, .cells = (int32_t)cells, .dense = r->y_stride == r->n, .m = r->m, .count = r->rows,
-                   .stride = r->x_stride * r->size, .ids = r->ids, .wide_ids = r->wide_ids, .bad = r->bad};
+  *s = (CellShape){.n = (int32_t)r->n,
+                   .cells = (int32_t)cells,
+                   .dense = r->y_stride == r->n,
+                   .m = r->m,
+                   .count = r->rows,
+                   .stride = r->x_stride * r->size,
+                   .ids = r->ids,
+                   .wide_ids = r->wide_ids,
+                   .bad = r->bad};
   s->over = (uint32_t)(UINT32_MAX / (uint64_t)cells + 1);
   s->begin = r->x, s->end = r->x + ((r->rows - 1) * r->x_stride + r->n) * r->size;
   s->edges = ((uintptr_t)s->begin | (uintptr_t)s->end) % 16 != 0;

@@ -154,8 +154,16 @@ static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const No
                        OpsLaunch *l) {
   int64_t bytes = a->n * 2, most = norm->out == a->dtype ? 64 : CELL_ZEROS;
   if (bytes <= TINY_BYTES || bytes > most) return false;
-  CellRows rows = {.n = a->n, .y_stride = norm->y_stride, .x_stride = norm->x_stride, .rows = a->vocab, .x = a->table, .size = 2,
-                   .m = a->m, .ids = a->ids, .wide_ids = p->wide_ids, .bad = a->bad};
+  CellRows rows = {.n = a->n,
+                   .y_stride = norm->y_stride,
+                   .x_stride = norm->x_stride,
+                   .rows = a->vocab,
+                   .x = a->table,
+                   .size = 2,
+                   .m = a->m,
+                   .ids = a->ids,
+                   .wide_ids = p->wide_ids,
+                   .bad = a->bad};
   int threads = cells_plan(ctx, &rows, &p->cell);
   if (!threads) return false;
   l->kernel = EMBED_BY_CELLS;
@@ -256,7 +264,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   OpsLaunch few;
   if (is_tiny(a, &p, &norm) && norm_plan_few(ctx, &call, &few))
     return ops_launch(ctx, &ops_embed_rmsnorm, &few, stream);
-  if (plan_chunks(ctx, a, &norm, &p, &l) || plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
+  if (plan_chunks(ctx, a, &norm, &p, &l) || plan_rows(ctx, a, &norm, &p, &l))
+    return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   return norm_launch(ctx, &ops_embed_rmsnorm, &call, stream);
 }
 
