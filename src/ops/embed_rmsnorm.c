@@ -1,17 +1,21 @@
 // y[i] = rmsnorm(table[ids[i]]) * (weight + weight_offset)
 #include "kernels/embed_rmsnorm/embed_rows.h"
+#include "ops/cells.h"
 #include "ops/embedding.h"
 #include "ops/ends.h"
 #include "ops/norm.h"
 
 #include <math.h>
 
-// Of each type: rows that start anywhere, longer ones, rows of a few elements.
+// Of each type: rows that start anywhere, longer ones, rows of a few elements. Of those of 2 bytes: by aligned cells of y, short rows and longer ones.
 enum {
   EMBED_ROWS_KERNEL = NORM_KERNELS,
   EMBED_LONG,
   EMBED_TINY,
   EMBED_PER_TYPE = 3,
+  EMBED_BY_CELLS = NORM_KERNELS + 3 * EMBED_PER_TYPE,
+  EMBED_BY_LINES,
+  EMBED_CELLS_PER_TYPE = 2,
   EMBED_KERNELS = NORM_KERNELS + NORM_EMBED_OWN
 };
 static const char *const kernel_names[EMBED_KERNELS] = {
@@ -19,7 +23,9 @@ static const char *const kernel_names[EMBED_KERNELS] = {
 #include "kernels/norm.def"
 #define EMBED(T)                                                                                             \
   "sol_embed_rmsnorm_" #T "_rows", "sol_embed_rmsnorm_" #T "_long_rows", "sol_embed_rmsnorm_" #T "_tiny",
-    EMBED(f) EMBED(h) EMBED(b)};
+    EMBED(f) EMBED(h) EMBED(b)
+#define EMBED_CELLS(T) "sol_embed_rmsnorm_" #T "_cells", "sol_embed_rmsnorm_" #T "_lines",
+        EMBED_CELLS(h) EMBED_CELLS(b)};
 
 static Norm norm_of(const SolEmbedRmsnorm *a) {
   return NORM_OF(a, table);
@@ -137,6 +143,53 @@ static bool is_tiny(const SolEmbedRmsnorm *a, const EmbedParams *p, const Norm *
          is_dense(a, norm);
 }
 
+// Dense rows of 2 bytes an element by aligned 16 bytes of y, at which the rows themselves start alike. What is not measured to be faster is not taken.
+static bool is_by_cells(const SolEmbedRmsnorm *a, const Norm *norm) {
+  return ops_size(a->dtype) == 2 && ops_size(norm->out) == 2 && is_dense(a, norm) &&
+         (!a->embedded || ((uintptr_t)a->y - (uintptr_t)a->embedded) % 16 == 0);
+}
+
+// Those of up to 64 bytes, and those whose type changes: some to a thread, by cells.
+static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
+                       OpsLaunch *l) {
+  int64_t bytes = a->n * 2, most = norm->out == a->dtype ? 64 : CELL_ZEROS;
+  if (bytes <= TINY_BYTES || bytes > most) return false;
+  CellRows rows = {.n = a->n,
+                   .y_stride = norm->y_stride,
+                   .x_stride = norm->x_stride,
+                   .rows = a->vocab,
+                   .x = a->table,
+                   .size = 2,
+                   .m = a->m,
+                   .ids = a->ids,
+                   .wide_ids = p->wide_ids,
+                   .bad = a->bad};
+  int threads = cells_plan(ctx, &rows, &p->cell);
+  if (!threads) return false;
+  l->kernel = EMBED_BY_CELLS;
+  l->shared = (uint32_t)(2 * CELL_FROM_BYTES + CELL_GROUPS * (p->cell.period + p->cell.positions) * 4);
+  cells_grid(ctx, &p->cell, threads, l);
+  return true;
+}
+
+// Those of 1 to 2 KB of one type: a warp has a row.
+static bool plan_lines(const SolEmbedRmsnorm *a, const Norm *norm, OpsLaunch *l) {
+  enum { LEAST = 1024, ROWS = EMBED_THREADS / 32 };
+  if (norm->out != a->dtype || a->n * 2 <= LEAST || a->n * 2 > 32 * 16 * EMBED_LINE_EACH) return false;
+  l->kernel = EMBED_BY_LINES;
+  l->block = EMBED_THREADS;
+  ops_grid(l->grid, (uint64_t)ops_ceil_div(a->m, ROWS), 1);
+  return true;
+}
+
+static bool plan_chunks(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
+                        OpsLaunch *l) {
+  if (!is_by_cells(a, norm) || (norm->out == a->dtype && is_aligned(a, p, norm))) return false;
+  if (!plan_cells(ctx, a, norm, p, l) && !plan_lines(a, norm, l)) return false;
+  l->kernel += a->dtype == SOL_FP16 ? 0 : EMBED_CELLS_PER_TYPE;
+  return true;
+}
+
 // Short rows that start anywhere; false: another kernel has to take them.
 static bool plan_rows(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                       OpsLaunch *l) {
@@ -183,6 +236,8 @@ static EmbedParams params_of(const SolEmbedRmsnorm *a, const Norm *norm) {
                    .n = (int32_t)cpu_min(a->n, INT32_MAX),
                    .wide_ids = id_of(a) == SOL_INT64,
                    .weight_kind = ops_kind(norm->weight_dtype),
+                   .y_kind = ops_kind(norm->out),
+                   .stream = is_streamed(a, norm),
                    .eps = a->eps,
                    .offset = a->weight_offset,
                    .over_n = (float)(1.0 / (double)a->n)};
@@ -209,7 +264,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
   OpsLaunch few;
   if (is_tiny(a, &p, &norm) && norm_plan_few(ctx, &call, &few))
     return ops_launch(ctx, &ops_embed_rmsnorm, &few, stream);
-  if (plan_rows(ctx, a, &norm, &p, &l)) return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
+  if (plan_chunks(ctx, a, &norm, &p, &l) || plan_rows(ctx, a, &norm, &p, &l))
+    return ops_launch(ctx, &ops_embed_rmsnorm, &l, stream);
   return norm_launch(ctx, &ops_embed_rmsnorm, &call, stream);
 }
 

@@ -21,7 +21,7 @@ enum {
 };
 // The most shared memory each takes beyond its own variables.
 extern const uint32_t norm_shared[NORM_ALL];
-enum { NORM_EMBED_OWN = 9 }; // embed_rmsnorm has kernels of its own behind those, which take none
+enum { NORM_EMBED_OWN = 13 }; // embed_rmsnorm has kernels of its own behind those, which take none
 extern const uint32_t norm_embed_shared[NORM_KERNELS + NORM_EMBED_OWN];
 
 // Rows of every length class: within a warp, a block, a cluster; whole chunks and not; longer than what
