@@ -93,16 +93,16 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     OF_WARP = 8,
     WAVES = 4,
     RESIDENT = 32,
-    FINE = 32,
+    FINE = 20,
     WIDE = 24,
     BLOCKS = 3,
     MOST = 16,
     WARPS = 8,
     BYTES = 12
   };
-  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = WARPS,
+  int64_t groups = ops_ceil_div(n, select_columns(n, in == 4)), blocks = 1, warps = WARPS,
           resident = RESIDENT * ctx->sms, each = 0;
-  if (groups == 1 || (groups <= OF_WARP && rows >= resident)) {
+  if (in == 4 && (groups == 1 || (groups <= OF_WARP && rows >= resident))) {
     each = rows / (WAVES * resident);
     each = each < 1 ? 1 : each > 8 ? 8 : each;
     l->block = 32 * ROWS, l->cluster = 1;
@@ -111,7 +111,7 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch
     return (int)each;
   }
   double least = INFINITY;
-  for (int64_t w = WARPS; w; w--) {
+  for (int64_t w = in == 2 ? WHOLE_MOST : WARPS; w; w--) {
     int64_t of_sm = (in == 2 ? FINE : WIDE) / w; // blocks
     double waits = waits_of(w, groups, (double)rows / (double)(of_sm * ctx->sms));
     if (waits < least) least = waits, warps = w;
