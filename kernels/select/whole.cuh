@@ -182,12 +182,13 @@ template <class W> INLINE bool draw_in_whole(const W &w, const SampleParams &p, 
 #pragma unroll
   for (int r = 0; r < W::rounds; r++) upto[r] = w.upto[r];
 #pragma unroll
-  for (int half = W::rounds / 2; half; half /= 2) { // upto[0] to upto[2 half - 1] are left
+  for (int level = WHOLE_LEVELS - 1; level >= 0; level--) { // 2^(level + 1) of them are left
+    const int half = 1 << level;
     bool further = wanted >= upto[half - 1];
     if (further) round += half, less = upto[half - 1];
 #pragma unroll
-    for (int r = 0; r < half; r++)
-      if (further) upto[r] = upto[r + half];
+    for (int r = 0; r < WHOLE_ROUNDS / 2; r++)
+      if (r < half && further) upto[r] = upto[r + half];
   }
   Vec v = chunk_again(w, p, round);
   if (__any_sync(~0u, isinf(w.top)))
