@@ -16,6 +16,7 @@
 #include "softmax/softmax_relay.cuh"
 #include "softmax/softmax_row.cuh"
 #include "softmax/softmax_spread.cuh"
+#include "softmax/softmax_widen.cuh"
 
 // A row in registers.
 INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
@@ -315,6 +316,15 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
     } else {                                                                                                 \
       APART_FROM(in, count, KIND_BF16)                                                                       \
     }                                                                                                        \
+  }
+#define WIDEN(threads, chunks, rows, blocks)                                                                 \
+  KERNEL __launch_bounds__(threads * rows, blocks) sol_softmax_widen_##threads##x##chunks(SoftmaxParams p) { \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {threads, chunks, rows, 1, 2, 4, 0};                                                  \
+    hint(&p, s);                                                                                             \
+    begin(s, &shared);                                                                                       \
+    if (p.x_kind == KIND_FP16) softmax_widen(&p, s, &shared, KIND_FP16);                                     \
+    else softmax_widen(&p, s, &shared, KIND_BF16);                                                           \
   }
 #define NARROW(in, kind)                                                                                     \
   KERNEL __launch_bounds__(NARROW_THREADS, 8) sol_softmax_narrow_##kind(SoftmaxParams p) {                   \

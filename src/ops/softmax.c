@@ -21,8 +21,9 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #include "ops/softmax_kernels.def"
 };
 
+enum { WIDENED = 1 };
 typedef struct Variant {
-  int in, threads, chunks, rows, cluster; // chunks 0: any number; in 0: not by this rule
+  int in, threads, chunks, rows, cluster; // chunks 0: any number; in 0: not by this rule; WIDENED: by widen_plan
   bool apart;                             // x and y may be aligned differently
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
@@ -329,18 +330,35 @@ static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   return true;
 }
 
+static void variant_launch(SoftmaxParams *p, int in, int kernel, OpsLaunch *l) {
+  const Variant *v = &variants[kernel];
+  uint64_t rows = (uint64_t)v->rows;
+  l->kernel = kernel, l->block = (uint32_t)(v->threads * v->rows), l->cluster = (uint32_t)v->cluster;
+  ops_grid(l->grid, (p->m + rows - 1) / rows * (uint64_t)v->cluster, 1);
+  p->ahead = rows_ahead(p, in, v->rows);
+}
+
+// Rows of 16-bit elements that become fp32, by single elements in registers: the first of those from a boundary of 128 bytes on. False: they are not such, or too long.
+static bool widen_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
+  enum { BEFORE = 128 / 4 - 1, EACH = 8 };
+  for (int i = 0; i < SOFTMAX_KERNELS && !p->loss && in < out; i++) {
+    const Variant *v = &variants[i];
+    if (v->in != WIDENED || v->threads * v->chunks * EACH < p->n + BEFORE || !ops_has_kernel(ctx, def, i)) continue;
+    variant_launch(p, in, i, l);
+    return true;
+  }
+  return false;
+}
+
 // Rows that are in one of `variants`: there is one for any length.
 static void pick_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, bool alike,
                       OpsLaunch *l) {
   int64_t chunks = p->n / (16 / in);
   int kernel = pick(ctx, def, in, chunks, alike);
   const Variant *v = &variants[kernel];
-  uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
-  l->kernel = kernel, l->block = (uint32_t)(v->threads * v->rows), l->cluster = (uint32_t)v->cluster;
   if (softmax_shared[kernel])
     l->shared = (uint32_t)(ops_ceil_div(chunks, v->threads * v->cluster) * v->threads * 16);
-  ops_grid(l->grid, (p->m + rows - 1) / rows * cluster, 1);
-  p->ahead = rows_ahead(p, in, v->rows);
+  variant_launch(p, in, kernel, l);
 }
 
 // The launch rule: the first kernel that has such rows. alike: x and y are aligned alike in every row.
@@ -352,6 +370,7 @@ static void plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, i
       (in == out && alike && rounds_plan(p, in, l)))
     return;
   if (relay_plan(ctx, def, p, in, out, least, l) || short_plan(ctx, p, in, out, l)) return;
+  if (widen_plan(ctx, def, p, in, out, l)) return;
   if (!alike &&
       (apart_plan(p, in, l) || spread_plan(ctx, def, p, in, l) || relay_plan(ctx, def, p, in, out, 0, l)))
     return;
