@@ -142,7 +142,7 @@ template <class W> INLINE Vec whole_hulls(const Vec &v, const Coarse &coarse) {
 
 // Hulls of the row with that largest element, round by round; their sum.
 template <class W> INLINE uint32_t sum_whole(W &w, float top) {
-  const uint32_t shares = coarse_shares(4);
+  const uint32_t shares = coarse_shares(W::lanes);
   uint32_t own, sum = 0;
   w.top = top;
   bool infinite = !(fabsf(top) <= 0x1.fffffep127f);
@@ -159,7 +159,7 @@ template <class W> INLINE uint32_t sum_whole(W &w, float top) {
 #pragma unroll
     for (int t = r; t < r + W::turn; t++) {
       uint32_t all;
-      sum_coarse(whole_hulls<W>(w.v[t], w.coarse), shares, 4, &own, &all);
+      sum_coarse(whole_hulls<W>(w.v[t], w.coarse), shares, W::lanes, &own, &all);
       if (W::lanes == 32) w.upto[t] = lanes_sum(own);
       else {
 #pragma unroll
@@ -194,7 +194,7 @@ template <class W> INLINE bool draw_in_whole(const W &w, const SampleParams &p, 
   if (__any_sync(~0u, isinf(w.top)))
     if (isinf(w.top)) equal_alone<W>(v, w.top);
   Vec hulls = whole_hulls<W>(v, w.coarse);
-  sum_coarse(hulls, coarse_shares(4), 4, &own, &all);
+  sum_coarse(hulls, coarse_shares(W::lanes), W::lanes, &own, &all);
   uint32_t rest = wanted - less, before = own;
 #pragma unroll
   for (int o = 1; o < W::lanes; o *= 2) {
@@ -237,12 +237,9 @@ template <int kind, int bits> INLINE void sample_whole(const SampleParams &p) {
     sample_whole<KIND_##kind, bits>(p); \
   }
 #ifndef NO_WHOLE
-WHOLE_KERNEL(FP16, 3)
-WHOLE_KERNEL(FP16, 4)
-WHOLE_KERNEL(FP16, 5)
-WHOLE_KERNEL(BF16, 3)
-WHOLE_KERNEL(BF16, 4)
-WHOLE_KERNEL(BF16, 5)
+#define WHOLE_KERNELS(kind) WHOLE_KERNEL(kind, 1) WHOLE_KERNEL(kind, 2) WHOLE_KERNEL(kind, 3) WHOLE_KERNEL(kind, 4) WHOLE_KERNEL(kind, 5)
+WHOLE_KERNELS(FP16)
+WHOLE_KERNELS(BF16)
 #endif
 
 #endif

@@ -11,7 +11,7 @@
 #include "ops/select.h"
 
 enum { DRAW = 0, SHORT = 5, WEIGH = 26, GROUPS = 30, KEPT = 34, SERIAL = 37, WHOLE = 49 }; // of the kernels
-enum { WHOLE_FEWEST = 3, WHOLE_KERNELS = 3 }; // lanes of the first of them, a power of two
+enum { WHOLE_FEWEST = 1, WHOLE_KERNELS = 5 }; // lanes of the first of them, a power of two
 // Of those of short rows, for each type.
 enum { FEW, SOME, MANY, CUT, WEIGHTS, CLOSE_FEW, CLOSE_MANY, SHORTS };
 #define SHORT_NAMES(kind)                                                                                    \
@@ -20,7 +20,9 @@ enum { FEW, SOME, MANY, CUT, WEIGHTS, CLOSE_FEW, CLOSE_MANY, SHORTS };
       "sol_short_" #kind "_close_many"
 #define SERIAL_NAMES(kind)                                                                                   \
   "sol_serial_" #kind "_1", "sol_serial_" #kind "_2", "sol_serial_" #kind "_3", "sol_serial_" #kind "_4"
-#define WHOLE_NAMES(kind) "sol_whole_" #kind "_3", "sol_whole_" #kind "_4", "sol_whole_" #kind "_5"
+#define WHOLE_NAMES(kind)                                                                                    \
+  "sol_whole_" #kind "_1", "sol_whole_" #kind "_2", "sol_whole_" #kind "_3", "sol_whole_" #kind "_4",        \
+      "sol_whole_" #kind "_5"
 static const char *const kernel_names[] = {
     "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",    "sol_draw_2_64_256",
     "sol_draw_4_64_256",     SHORT_NAMES(FP32),       SHORT_NAMES(FP16),      SHORT_NAMES(BF16),
