@@ -122,20 +122,11 @@ INLINE int64_t draw_in_piece(const Piece &p, float top, const SampleParams &s, u
   return who ? (int64_t)(p.begin + (uint32_t)column + __ffs(who) - 1) : -1;
 }
 
-// What is kept of groups, in dynamic shared memory.
-typedef struct Groups {
-  uint64_t *hulls;
-  uint32_t *top; // the bits of a float
-} Groups;
-INLINE float kept_top(const Groups &g, uint32_t i, int rank) { return __uint_as_float(remote_word(&g.top[i], rank)); }
-
 // The row of a block: its groups, and which of them are this block's.
 typedef struct GroupRow {
   const char *at;
-  uint32_t n, columns, begin, end; // groups
   uint64_t row;
   int rank, blocks;
-  Groups kept; // of this block
 } GroupRow;
 
 INLINE GroupRow group_row(const SampleParams &p) {
@@ -147,29 +138,30 @@ INLINE GroupRow group_row(const SampleParams &p) {
 #endif
   r.row = block / r.blocks;
   r.at = (const char *)p.x + (int64_t)r.row * p.x_stride;
-  r.n = (uint32_t)p.n, r.columns = p.columns;
-  uint32_t all = (r.n - 1) / r.columns + 1, each = (all + r.blocks - 1) / r.blocks;
-  r.begin = min(each * r.rank, all), r.end = min(r.begin + each, all);
-  r.kept.hulls = (uint64_t *)held;
-  r.kept.top = (uint32_t *)((uint64_t *)held + each);
   return r;
 }
+INLINE uint32_t groups_of(const SampleParams &p) { return ((uint32_t)p.n - 1) / p.columns + 1; }
+
+// What is kept of a block's groups, in dynamic shared memory: the sums of their hulls, then the bits of their largest elements.
+INLINE uint64_t *kept_hulls(uint32_t i) { return (uint64_t *)held + i; }
+INLINE uint32_t *kept_bits(const SampleParams &p, uint32_t i) { return (uint32_t *)((uint64_t *)held + p.each) + i; }
+INLINE float kept_top(const SampleParams &p, uint32_t i, int rank) { return __uint_as_float(remote_word(kept_bits(p, i), rank)); }
 
 // A group by this warp: its largest element, and the sum of its hulls. A piece stays in registers.
 INLINE uint64_t sum_group(Piece &piece, const GroupRow &r, const SampleParams &p, uint32_t group, float *top) {
-  uint32_t begin = group * r.columns, end = min(r.n - begin, r.columns); // columns
+  uint32_t begin = group * p.columns, end = min((uint32_t)p.n - begin, p.columns); // columns
   uint64_t sum = 0;
   bool any = false;
-  load_piece(piece, r.at, r.n, begin);
+  load_piece(piece, r.at, (uint32_t)p.n, begin);
   *top = piece_top(piece);
 #pragma unroll 1
   for (uint32_t c = SELECT_GROUP; c < end; c += SELECT_GROUP) {
-    load_piece(piece, r.at, r.n, begin + c);
+    load_piece(piece, r.at, (uint32_t)p.n, begin + c);
     *top = fmaxf(*top, piece_top(piece));
   }
 #pragma unroll 1
   for (uint32_t c = 0; c < end; c += SELECT_GROUP) {
-    if (end > SELECT_GROUP) load_piece(piece, r.at, r.n, begin + c);
+    if (end > SELECT_GROUP) load_piece(piece, r.at, (uint32_t)p.n, begin + c);
     set_scale(piece, *top, p);
     sum += sum_piece(piece), any |= piece.any;
   }
@@ -178,12 +170,13 @@ INLINE uint64_t sum_group(Piece &piece, const GroupRow &r, const SampleParams &p
 // A group that is longer than what registers have is read twice: for its largest element, and for the sums.
 template <int kind>
 INLINE uint64_t sum_group(Whole<kind, 5> &w, const GroupRow &r, const SampleParams &p, uint32_t group, float *top) {
-  uint32_t begin = group * r.columns, end = min(r.n - begin, r.columns), c = 0;
+  uint32_t begin = group * p.columns, end = min((uint32_t)p.n - begin, p.columns), c = 0;
   bool any = false, known = false, at_once = end <= SELECT_WHOLE;
   uint64_t sum = 0;
   *top = -INFINITY;
 #pragma unroll 1
   do {
+    forget_sums(w);
     load_part(w, p, r.at, begin + c, end - c);
     float of_part = top_of_whole(w);
     any |= of_part == of_part, *top = fmaxf(*top, of_part);
@@ -198,10 +191,10 @@ INLINE uint64_t sum_group(Whole<kind, 5> &w, const GroupRow &r, const SamplePara
 INLINE int64_t draw_in_group(Piece &piece, const GroupRow &r, const SampleParams &p, uint32_t group, float top, uint64_t hulls, uint64_t random,
                              bool held) {
   uint64_t wanted = __umul64hi(random, hulls);
-  uint32_t begin = group * r.columns, end = min(r.n - begin, r.columns);
+  uint32_t begin = group * p.columns, end = min((uint32_t)p.n - begin, p.columns);
 #pragma unroll 1
   for (uint32_t c = 0; c < end && !held; c += SELECT_GROUP) {
-    load_piece(piece, r.at, r.n, begin + c);
+    load_piece(piece, r.at, (uint32_t)p.n, begin + c);
     set_scale(piece, top, p);
     uint32_t part = sum_piece(piece);
     if (wanted < part) break;
@@ -213,7 +206,7 @@ template <int kind>
 INLINE int64_t draw_in_group(Whole<kind, 5> &w, const GroupRow &r, const SampleParams &p, uint32_t group, float top, uint64_t hulls, uint64_t random,
                              bool held) {
   uint64_t wanted = __umul64hi(random, hulls);
-  uint32_t begin = group * r.columns, end = min(r.n - begin, r.columns), c = 0;
+  uint32_t begin = group * p.columns, end = min((uint32_t)p.n - begin, p.columns), c = 0;
 #pragma unroll 1
   for (; c < end && !held; c += SELECT_WHOLE) {
     load_part(w, p, r.at, begin + c, end - c);
@@ -227,10 +220,10 @@ INLINE int64_t draw_in_group(Whole<kind, 5> &w, const GroupRow &r, const SampleP
 }
 
 // What the groups of a block weigh in the row: 32 of them, one a lane, from number `from` of the block on.
-INLINE uint64_t group_weight(const GroupRow &r, int rank, uint32_t from, float top, float per) {
-  uint32_t all = (r.n - 1) / r.columns + 1, each = (all + r.blocks - 1) / r.blocks, i = from + threadIdx.x % 32;
-  if (i >= each || each * rank + i >= all) return 0;
-  return select_group(remote_word(&r.kept.hulls[i], rank), select_place_of(kept_top(r.kept, i, rank), top, per));
+INLINE uint64_t group_weight(const SampleParams &p, int rank, uint32_t from, float top) {
+  uint32_t i = from + threadIdx.x % 32;
+  if (i >= (uint32_t)p.each || p.each * rank + i >= groups_of(p)) return 0;
+  return select_group(remote_word(kept_hulls(i), rank), select_place_of(kept_top(p, i, rank), top, p.per));
 }
 
 // The row's groups are known: one of them and one of its elements. The first trial is made by the warp that has its group, which is `held`
@@ -238,15 +231,15 @@ INLINE uint64_t group_weight(const GroupRow &r, int rank, uint32_t from, float t
 enum { ANOTHER = -2 };
 template <class P> INLINE int64_t draw_grouped(P &piece, const SampleParams &p, const GroupRow &r, uint64_t stream, uint32_t held) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  uint32_t all = (r.n - 1) / r.columns + 1, each = (all + r.blocks - 1) / r.blocks;
+  const uint32_t all = groups_of(p), each = (uint32_t)p.each;
   float top = -INFINITY;
   for (int b = 0; b < r.blocks; b++)
-    for (uint32_t i = lane; i < each && each * b + i < all; i += 32) top = fmaxf(top, kept_top(r.kept, i, b));
+    for (uint32_t i = lane; i < each && each * b + i < all; i += 32) top = fmaxf(top, kept_top(p, i, b));
   top = lanes_top(top);
   uint64_t whole = 0, of_block = 0; // of block number `lane`
   for (int b = 0; b < r.blocks; b++) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < each; i += 32) sum += group_weight(r, b, i, top, p.per);
+    for (uint32_t i = 0; i < each; i += 32) sum += group_weight(p, b, i, top);
     sum = lanes_all(sum);
     whole += sum;
     if (b == lane) of_block = sum;
@@ -260,16 +253,15 @@ template <class P> INLINE int64_t draw_grouped(P &piece, const SampleParams &p, 
     uint64_t weight, part;
 #pragma unroll 1
     for (;; i += 32, wanted -= part) {
-      weight = group_weight(r, rank, i, top, p.per), part = lanes_all(weight);
+      weight = group_weight(p, rank, i, top), part = lanes_all(weight);
       if (wanted < part) break;
     }
     i += find_part(weight, &wanted);
     uint32_t group = each * rank + i;
     if (!trial && r.blocks == 1 && (int)(group % warps) != warp) return ANOTHER;
-    float of_group = kept_top(r.kept, i, rank);
-    int64_t id = draw_in_group(piece, r, p, group, of_group, remote_word(&r.kept.hulls[i], rank), select_random(stream, trial), group == held);
+    int64_t id = draw_in_group(piece, r, p, group, kept_top(p, i, rank), remote_word(kept_hulls(i), rank), select_random(stream, trial), group == held);
     if (id >= 0) return id;
-    held = r.columns <= P::columns ? group : ~0u;
+    held = p.columns <= P::columns ? group : ~0u; // by this warp, of whatever block
   }
 }
 
@@ -280,11 +272,13 @@ template <class P> INLINE void sample_groups(const SampleParams &p) {
   uint64_t seed = (uint64_t)p.seeds[r.row]; // in flight along with the row
   uint32_t held = ~0u;
 #pragma unroll 1
-  for (uint32_t g = r.begin + warp; g < r.end; g += warps) {
+  for (uint32_t i = warp; i < (uint32_t)p.each; i += warps) {
+    uint32_t g = p.each * r.rank + i;
+    if (g >= groups_of(p)) break;
     float top;
     uint64_t hulls = sum_group(piece, r, p, g, &top);
-    if (lane == 0) r.kept.hulls[g - r.begin] = hulls, r.kept.top[g - r.begin] = __float_as_uint(top);
-    if (r.columns <= P::columns) held = g;
+    if (lane == 0) *kept_hulls(i) = hulls, *kept_bits(p, i) = __float_as_uint(top);
+    if (p.columns <= P::columns) held = g;
   }
   if (r.blocks > 1) cluster_barrier();
   else __syncthreads();

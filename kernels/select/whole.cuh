@@ -174,6 +174,13 @@ template <class W> INLINE uint32_t sum_whole(W &w, float top) {
   return sum - (uint32_t)(places - w.n) * SELECT_FLOOR;
 }
 
+// So that no register has the last row's sums while the next one is loaded.
+template <class W> INLINE void forget_sums(W &w) {
+  w.top = 0, w.coarse = Coarse{0, 0};
+#pragma unroll
+  for (int r = 0; r < W::rounds; r++) w.upto[r] = 0;
+}
+
 // One trial by a random number, which falls on `wanted` of the sum: whether this lane has the element that was taken, and its column.
 template <class W> INLINE bool draw_in_whole(const W &w, const SampleParams &p, uint32_t wanted, uint64_t random, int *column) {
   uint32_t upto[W::rounds], less = 0, own, all;

@@ -393,7 +393,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     else
       l.kernel += p.share ? WEIGHTS : p.k ? CUT : few ? FEW : some ? SOME : MANY;
   } else if (!p.k && !p.share) {
-    p.rounds = group_plan(ctx, a->m, a->n, in, &l);
+    p.rounds = group_plan(ctx, a->m, a->n, in, &p.each, &l);
     l.kernel = GROUPS + (p.rounds ? 0 : 1 + kind);
   } else {
     p.held = weigh_plan(ctx, a->m, a->n, in, &alone, &l);

@@ -253,11 +253,11 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
-// Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than 8 words each. A warp has as many
+// Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than BESIDE_MOST words each. A warp has as many
 // rows as fill its shared memory, where there are many, and then begin and end with a chunk; how many they are does not change results. alike: as in pick. False: they are not such.
 static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool alike, OpsLaunch *l) {
-  enum { MOST = 8, BLOCKS = 4 }; // words of a lane; blocks of an SM, at least, before a warp has more rows
-  enum { FEW_LANES = 3, MORE_LANES = 4 }; // powers of two
+  enum { BLOCKS = 4 }; // of an SM, at least, before a warp has more rows
+  enum { FEW_LANES = 2, MORE_LANES = 3 }; // powers of two
   int64_t bytes = p->n * in, words = in == 4 ? p->n : p->n / 2 + 1, bits = 0;
   bool short_row = narrow_holds(p->n, NARROW_SOFTMAX),
        whole = bytes % 16 == 0 && elementwise_aligned(p->x, p->x_stride, 16);
@@ -265,7 +265,7 @@ static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool al
   if (p->n == 0 || !alike || !dense || p->x_kind != p->y_kind) return false;
   if (whole && (short_row || !p->loss)) return false;
   if (in == 4 && short_row && !p->loss) return false;
-  while (words > MOST << bits) bits++;
+  while (words > BESIDE_MOST << bits) bits++;
   if (bits > (in == 4 ? MORE_LANES : FEW_LANES)) return false;
   if (direct_plan(ctx, p, words, l)) return true;
   int64_t turn = 32 >> bits, unit = turn < 16 / in ? 16 / in : turn, rows = SOFTMAX_BESIDE_BYTES / bytes;
