@@ -62,7 +62,7 @@ INLINE void beside_send(const SoftmaxParams *p, const Beside &a, int size) {
     store16(to + i, v.u[0], v.u[1], v.u[2], v.u[3]);
   }
   const int lane = threadIdx.x % 32, end = lane ? whole : 0; // two lanes have the chunks at the ends
-  if (lane == 0 ? a.shift || !whole : lane == 1 && whole && bytes > whole)
+  if (lane == 0 ? bytes && (a.shift || !whole) : lane == 1 && whole && bytes > whole)
     store_part(to + end, end ? 0 : a.shift, min(bytes - end, 16), 4, size, ((const Vec *)(a.held + end))->u);
 }
 
