@@ -211,6 +211,23 @@ static bool packed_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return true;
 }
 
+// Dense rows of one chunk or two, x and y of any types. Where they are few, a thread has one.
+static bool even_plan(const SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
+  enum { CHUNK = 16, MANY = 4, BLOCKS = 8 }; // BLOCKS: of an SM
+  int64_t bytes = p->n * in;
+  if (p->loss || (bytes != CHUNK && bytes != 2 * CHUNK) || p->x_stride != bytes || p->y_stride != p->n * out) return false;
+  if (!elementwise_aligned(p->x, 0, CHUNK) || !elementwise_aligned(p->y, 0, CHUNK)) return false;
+  p->lane_bits = bytes > CHUNK;
+  uint64_t chunks = p->m << p->lane_bits, many = MANY * SOFTMAX_DIRECT_THREADS, each = chunks < many * BLOCKS * (uint64_t)ctx->sms ? 1 : MANY;
+  l->kernel = in == 4                  ? SOFTMAX_DIRECT_FP32
+              : p->x_kind == KIND_FP16 ? SOFTMAX_DIRECT_FP16
+                                       : SOFTMAX_DIRECT_BF16;
+  p->beside.each = (int32_t)(SOFTMAX_EVEN + each);
+  l->block = SOFTMAX_DIRECT_THREADS;
+  ops_grid(l->grid, (chunks + each - 1) / each, SOFTMAX_DIRECT_THREADS);
+  return true;
+}
+
 static bool short_plan(SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   NarrowTensor t[NARROW_TENSORS] = {
       [NARROW_X] = {p->x, p->x_stride, in, false}, [NARROW_Y] = {p->y, p->y_stride, out, false}};
@@ -366,7 +383,7 @@ static void plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, i
                  OpsLaunch *l) {
   enum { BEYOND = 1 << 20, WIDENED = 16 << 10 }; // bytes: other kernels are faster up to here
   int64_t least = in < out ? WIDENED : alike ? BEYOND : INT64_MAX;
-  if (packed_plan(p, in, l) || beside_plan(ctx, p, in, alike, l) ||
+  if (packed_plan(p, in, l) || even_plan(ctx, p, in, out, l) || beside_plan(ctx, p, in, alike, l) ||
       (in == out && alike && rounds_plan(p, in, l)))
     return;
   if (relay_plan(ctx, def, p, in, out, least, l) || short_plan(ctx, p, in, out, l)) return;
