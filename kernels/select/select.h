@@ -19,7 +19,7 @@ enum { BINNED_THREADS = 128, BINNED_NARROW = 8192, BINNED_WIDE = 4096 };
 enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_LESS = 6, SHORT_SOME = 8, SHORT_TURN = 3, SHORT_THREADS = 128 };
 // Rows of a few elements, one a thread: the most chunks, and bytes after a block's last row that are read with it.
 // 16-bit rows in registers (whole.cuh): chunks of a lane, how many of them are worked on at a time, threads of a block, blocks of an SM.
-enum { WHOLE_LEVELS = 4, WHOLE_ROUNDS = 1 << WHOLE_LEVELS, WHOLE_TURN = 4, WHOLE_THREADS = 128, WHOLE_BLOCKS = 5, WHOLE_MOST = 8 };
+enum { WHOLE_LEVELS = 4, WHOLE_ROUNDS = 1 << WHOLE_LEVELS, WHOLE_TURN = 4, WHOLE_THREADS = 128, WHOLE_BLOCKS = 5 };
 enum { SERIAL_CHUNKS = 4, SERIAL_BEYOND = 32 };
 
 typedef struct TopkParams {
@@ -50,7 +50,7 @@ typedef struct SampleParams {
   int32_t room;              // of sol_short_..._close: chunks of a warp's rows in shared memory
   NarrowShape narrow;        // of sol_serial_...
   uint32_t beyond[4];        // likewise: all bits of what is after a row in its last chunk
-  int32_t each, list;        // of sol_few_...: entries of a lane, and how far lists are apart; each: also groups of a block, of sol_groups_..._block
+  int32_t each, list;        // of sol_few_...: entries of a lane, and how far lists are apart
   float cut, cut_apart;      // likewise: where the k-th largest of normally distributed elements is, in deviations, and how far the next one from it
 } SampleParams;
 

@@ -31,7 +31,7 @@
 #define SELECT_INLINE static inline
 #endif
 
-enum { SELECT_SHORT = 512, SELECT_ROUGH = 256, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_WHOLE = 4032, SELECT_GROUPS = 4096, SELECT_UNIT = 64 };
+enum { SELECT_SHORT = 512, SELECT_ROUGH = 256, SELECT_SHARE = 16, SELECT_LISTED = 1024, SELECT_GROUP = 1024, SELECT_WHOLE = 4032, SELECT_GROUPS = 4096 };
 
 SELECT_INLINE float select_float(uint32_t bits) {
 #ifdef __CUDACC__
@@ -195,13 +195,11 @@ SELECT_INLINE uint64_t select_group(uint64_t hulls, float place) {
 #endif
 }
 
-// Columns of a group of a row of n. A row of 16 bits has as few groups as have SELECT_WHOLE or fewer, and all but the last are alike.
-SELECT_INLINE int64_t select_columns(int64_t n, int is_fp32) {
-  int64_t columns = is_fp32 ? SELECT_GROUP : SELECT_WHOLE, groups;
+// Columns of a group of a row of n.
+SELECT_INLINE int64_t select_columns(int64_t n) {
+  int64_t columns = SELECT_GROUP;
   while (n > columns * SELECT_GROUPS) columns *= 2;
-  if (is_fp32 || columns > SELECT_WHOLE) return columns;
-  groups = (n + columns - 1) / columns;
-  return groups ? ((n + groups - 1) / groups + SELECT_UNIT - 1) / SELECT_UNIT * SELECT_UNIT : columns;
+  return columns;
 }
 
 SELECT_INLINE uint64_t select_mix(uint64_t x) {

@@ -1,4 +1,4 @@
-// A row of 16-bit elements, or a part of one, in registers, neither cut nor weighed: so many lanes of a warp share it, each with up to 16 chunks of 16 bytes. Chunks
+// A row of 16-bit elements in registers, neither cut nor weighed: so many lanes of a warp share it, each with up to 16 chunks of 16 bytes. Chunks
 // are the buffer's, wherever a row starts, and what they have of other rows is NaN. An element is drawn by coarse hulls; the chunk that it is in is read once more, out
 // of L1 or L2, so that no register holds the row until then.
 #ifndef SOL_KERNELS_SELECT_WHOLE_CUH
@@ -9,7 +9,7 @@
 #include "weigh.cuh"
 
 template <int kind_, int bits_> struct Whole {
-  enum { kind = kind_, bits = bits_, lanes = 1 << bits_, rounds = WHOLE_ROUNDS, turn = WHOLE_TURN, columns = SELECT_WHOLE };
+  enum { kind = kind_, bits = bits_, lanes = 1 << bits_, rounds = WHOLE_ROUNDS, turn = WHOLE_TURN };
   Vec v[rounds];
   const char *from;      // this lane's first chunk
   int lane, n;           // of the row
@@ -77,13 +77,6 @@ template <class W> INLINE void load_whole(W &w, const SampleParams &p) {
     for (int t = r; t < r + W::turn; t++)
       if (t >= sure && t < w.used) mask_after(w.v[t], w.before + 2 * w.n - 16 * (t * W::lanes + w.lane), ~0u);
   }
-}
-
-// Part of a row, by a warp: what is left of it, or as much as there is room for.
-template <class W> INLINE void load_part(W &w, const SampleParams &p, const char *row, uint32_t begin, uint32_t left) {
-  place_whole(w, p, row + 2 * (uint64_t)begin, (int)min(left, (uint32_t)W::columns));
-  w.used = (w.chunks + 31) / 32;
-  load_whole(w, p);
 }
 
 // A chunk of the row once more.
@@ -172,13 +165,6 @@ template <class W> INLINE uint32_t sum_whole(W &w, float top) {
   for (int r = 0; r < W::rounds; r++) w.upto[r] = sum += w.upto[r];
   const int places = (w.used + W::turn - 1) / W::turn * W::turn * W::lanes * 8;
   return sum - (uint32_t)(places - w.n) * SELECT_FLOOR;
-}
-
-// So that no register has the last row's sums while the next one is loaded.
-template <class W> INLINE void forget_sums(W &w) {
-  w.top = 0, w.coarse = Coarse{0, 0};
-#pragma unroll
-  for (int r = 0; r < W::rounds; r++) w.upto[r] = 0;
 }
 
 // One trial by a random number, which falls on `wanted` of the sum: whether this lane has the element that was taken, and its column.

@@ -336,7 +336,11 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #define BESIDE(in, kind, blocks)                                                                             \
   KERNEL __launch_bounds__(32 * SOFTMAX_BESIDE_WARPS, blocks) sol_softmax_beside_##kind(SoftmaxParams p) {   \
-    softmax_beside<in>(&p, KIND_##kind);                                                                     \
+    softmax_beside<in, false>(&p, KIND_##kind);                                                              \
+  }
+#define BESIDE_MORE(in, kind, blocks)                                                                        \
+  KERNEL __launch_bounds__(32 * SOFTMAX_BESIDE_WARPS, blocks) sol_softmax_beside_more_##kind(SoftmaxParams p) { \
+    softmax_beside<in, true>(&p, KIND_##kind);                                                               \
   }
 #define DIRECT(in, kind)                                                                                     \
   KERNEL __launch_bounds__(SOFTMAX_DIRECT_THREADS, 10) sol_softmax_direct_##kind(SoftmaxParams p) {          \

@@ -247,13 +247,16 @@ template <int size, int bits, int each> INLINE void beside_turns(const SoftmaxPa
 // Rows that other kernels are faster for have no copy (beside_plan).
 #define BESIDE_CASE(bits, each)                                                                                        \
   case BESIDE_MOST * (bits) + (each)-1:                                                                                \
-    if ((bits) == 3 ? size == 4 : size == 2 || LABELS) beside_turns<size, bits, each>(p, a, kind);                     \
+    if ((bits) == 4 ? size == 4 && !LABELS : (bits) == 3 ? ((each) > 8) == (size == 4) && ((each) <= 8 || LABELS)      \
+                                                         : size == 2 || LABELS)                                        \
+      beside_turns<size, bits, each>(p, a, kind);                                                                      \
     break;
 #define BESIDE_HALF(bits, from)                                                                                        \
   BESIDE_CASE(bits, from + 1) BESIDE_CASE(bits, from + 2) BESIDE_CASE(bits, from + 3) BESIDE_CASE(bits, from + 4)      \
   BESIDE_CASE(bits, from + 5) BESIDE_CASE(bits, from + 6) BESIDE_CASE(bits, from + 7) BESIDE_CASE(bits, from + 8)
 
-template <int size> INLINE void softmax_beside(const SoftmaxParams *p, int kind) {
+// more: of lanes with more than 8 words, which take more registers.
+template <int size, bool more> INLINE void softmax_beside(const SoftmaxParams *p, int kind) {
   extern __shared__ __align__(128) char beside_memory[];
   Beside a = beside_of_warp(p, beside_memory);
   beside_hint(p, a);
@@ -262,8 +265,14 @@ template <int size> INLINE void softmax_beside(const SoftmaxParams *p, int kind)
   beside_fetch(p, a, size);
   const RowShape block = {1, 1, SOFTMAX_BESIDE_WARPS * p->beside.rows, 1, size, size, 1};
   look_ahead(p, block);
-  switch (BESIDE_MOST * p->lane_bits + p->beside.each - 1) {
-    BESIDE_HALF(0, 0) BESIDE_HALF(0, 8) BESIDE_HALF(1, 8) BESIDE_HALF(2, 8) BESIDE_HALF(3, 8)
+  const int which = BESIDE_MOST * p->lane_bits + p->beside.each - 1;
+  if (more) {
+    switch (which) { BESIDE_HALF(0, 8) BESIDE_HALF(1, 8) BESIDE_HALF(2, 8) BESIDE_HALF(3, 8) }
+  } else {
+    switch (which) {
+      BESIDE_HALF(0, 0) BESIDE_CASE(1, 8) BESIDE_CASE(2, 8) BESIDE_CASE(3, 8)
+      BESIDE_CASE(4, 5) BESIDE_CASE(4, 6) BESIDE_CASE(4, 7) BESIDE_CASE(4, 8)
+    }
   }
   if (!LABELS || p->y) beside_send(p, a, size);
 }

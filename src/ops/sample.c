@@ -10,7 +10,7 @@
 #include "ops/narrow.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 26, GROUPS = 30, KEPT = 34, SERIAL = 37, WHOLE = 49 }; // of the kernels
+enum { DRAW = 0, SHORT = 5, WEIGH = 26, GROUPS = 30, KEPT = 36, SERIAL = 39, WHOLE = 51 }; // of the kernels
 enum { WHOLE_FEWEST = 1, WHOLE_KERNELS = 5 }; // lanes of the first of them, a power of two
 // Of those of short rows, for each type.
 enum { FEW, SOME, MANY, CUT, WEIGHTS, CLOSE_FEW, CLOSE_MANY, SHORTS };
@@ -27,9 +27,10 @@ static const char *const kernel_names[] = {
     "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",    "sol_draw_2_64_256",
     "sol_draw_4_64_256",     SHORT_NAMES(FP32),       SHORT_NAMES(FP16),      SHORT_NAMES(BF16),
     "sol_weigh_2_warp",      "sol_weigh_4_warp",      "sol_weigh_2_block",    "sol_weigh_4_block",
-    "sol_groups_FP32_warp",  "sol_groups_FP32_block", "sol_groups_FP16_block", "sol_groups_BF16_block",
-    "sol_few_FP32",          "sol_few_FP16",          "sol_few_BF16",         SERIAL_NAMES(FP32),
-    SERIAL_NAMES(FP16),      SERIAL_NAMES(BF16),      WHOLE_NAMES(FP16),      WHOLE_NAMES(BF16)};
+    "sol_groups_FP32_warp",  "sol_groups_FP16_warp",  "sol_groups_BF16_warp", "sol_groups_FP32_block",
+    "sol_groups_FP16_block", "sol_groups_BF16_block", "sol_few_FP32",         "sol_few_FP16",
+    "sol_few_BF16",          SERIAL_NAMES(FP32),      SERIAL_NAMES(FP16),     SERIAL_NAMES(BF16),
+    WHOLE_NAMES(FP16),       WHOLE_NAMES(BF16)};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
     LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
@@ -183,7 +184,7 @@ static int64_t choose_listed(const SolSample *a, const SelectRow *r, uint64_t st
 
 static SelectRow group_of(const SelectRow *r, int64_t group) { // against its own largest element
   SelectRow g = *r;
-  int64_t columns = select_columns(r->n, r->dtype == SOL_FP32);
+  int64_t columns = select_columns(r->n);
   g.start += group * columns, g.n = r->n - group * columns;
   if (g.n > columns) g.n = columns;
   if (!find_top(&g)) g.n = 0; // nothing but NaN weighs nothing
@@ -191,7 +192,7 @@ static SelectRow group_of(const SelectRow *r, int64_t group) { // against its ow
 }
 
 static int64_t choose_grouped(const SelectRow *r, uint64_t stream) {
-  int64_t columns = select_columns(r->n, r->dtype == SOL_FP32), groups = ops_ceil_div(r->n, columns);
+  int64_t columns = select_columns(r->n), groups = ops_ceil_div(r->n, columns);
   uint64_t weights[SELECT_GROUPS] = {0}, whole = 0;
   for (int64_t i = 0; i < groups; i++) {
     SelectRow g = group_of(r, i);
@@ -369,7 +370,7 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
                     .x_kind = ops_kind(a->dtype),
                     .wide_ids = id_of(a) == SOL_INT64,
                     .m = (uint64_t)a->m,
-                    .columns = (uint32_t)select_columns(a->n, a->dtype == SOL_FP32),
+                    .columns = (uint32_t)select_columns(a->n),
                     .steps = select_steps_bits(per_of(a), a->dtype == SOL_BF16),
                     .depth = depth_of(a)};
   OpsLaunch l = {.early = true, .params = &p, .bytes = sizeof p};
@@ -393,8 +394,8 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     else
       l.kernel += p.share ? WEIGHTS : p.k ? CUT : few ? FEW : some ? SOME : MANY;
   } else if (!p.k && !p.share) {
-    p.rounds = group_plan(ctx, a->m, a->n, in, &p.each, &l);
-    l.kernel = GROUPS + (p.rounds ? 0 : 1 + kind);
+    p.rounds = group_plan(ctx, a->m, a->n, in, &l);
+    l.kernel = GROUPS + kind + (p.rounds ? 0 : 3);
   } else {
     p.held = weigh_plan(ctx, a->m, a->n, in, &alone, &l);
     l.kernel = WEIGH + (alone ? 0 : 2) + (in == 4);
@@ -490,7 +491,7 @@ static double largest(const Place *places, int64_t count) { // of what is not Na
 
 // By groups; places: those of the row, in order of their columns.
 static double reference_grouped(const SolSample *a, const Place *places, double top, uint64_t stream) {
-  int64_t columns = select_columns(a->n, a->dtype == SOL_FP32);
+  int64_t columns = select_columns(a->n);
   for (uint32_t trial = 0;; trial++) {
     uint64_t whole = 0, upto = 0, rest = 0, wanted = ~0ull;
     for (int turn = 0; turn < 2; turn++) {

@@ -84,36 +84,25 @@ static double waits_of(int64_t warps, int64_t groups, double waves) {
          (double)groups;
 }
 
-// How long rows of 16-bit elements take by blocks of so many warps, so many of them a cluster, in times of a warp for a group: as long as their bytes take, but no wave less
-// than its groups one after another and a draw.
-static double time_of(const SolContext *ctx, int64_t rows, int64_t groups, int64_t row_bytes, int64_t warps, int64_t blocks) {
-  enum { RESIDENT = 16, BYTES = 70 << 10 }; // warps of an SM, and what it reads while a warp is at a group
-  const double DRAW = 0.6, JOIN = 0.4;
-  int64_t of_sm = RESIDENT / warps, all = rows * blocks;
-  double least = (double)ops_ceil_div(ops_ceil_div(groups, blocks), warps) + DRAW + (blocks > 1 ? JOIN : 0);
-  double waves = (double)all / (double)(of_sm * ctx->sms), whole = floor(waves), rest = waves - whole;
-  double wave = (double)of_sm * (double)row_bytes / (double)(blocks * BYTES);
-  return whole * fmax(wave, least) + (rest > 0 ? fmax(rest * wave, least) : 0);
-}
-
-// Groups of 16-bit elements: as many warps and blocks a row as take least.
-static void whole_groups(const SolContext *ctx, int64_t rows, int64_t groups, int64_t row_bytes, OpsLaunch *l) {
-  enum { MOST = 16 };
-  double least = INFINITY;
-  for (int64_t blocks = 1; blocks <= (ctx->cc >= 90 ? MOST : 1) && blocks <= groups; blocks *= 2)
-    for (int64_t warps = WHOLE_MOST; warps; warps--) {
-      double time = time_of(ctx, rows, groups, row_bytes, warps, blocks);
-      if (time < least) least = time, l->block = (uint32_t)(32 * warps), l->cluster = (uint32_t)blocks;
-    }
-}
-
-// fp32: rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise, and of 16 bits, by a block or a cluster of them, a block with as many
-// warps as have to wait least. Rows of a warp, or 0; `each`: groups of a block.
-int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int32_t *of_block, OpsLaunch *l) {
-  // RESIDENT: warps of an SM that have rows of their own; WIDE: of blocks. BYTES: kept of a group.
-  enum { ROWS = 4, OF_WARP = 8, WAVES = 4, RESIDENT = 32, WIDE = 24, BLOCKS = 3, MOST = 16, WARPS = 8, BYTES = 12 };
-  int64_t groups = ops_ceil_div(n, select_columns(n, in == 4)), blocks = 1, warps = WARPS, resident = RESIDENT * ctx->sms, each = 0;
-  if (in == 4 && (groups == 1 || (groups <= OF_WARP && rows >= resident))) {
+// Rows of few groups by one warp, which has several of them, where they occupy the GPU; otherwise by a block or a cluster of them, a block with as many
+// warps as have to wait least. Rows of a warp, or 0.
+int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l) {
+  // RESIDENT: warps of an SM that have rows of their own; FINE, WIDE: of blocks, of elements of 2 and 4 bytes. BYTES: kept of a group.
+  enum {
+    ROWS = 4,
+    OF_WARP = 8,
+    WAVES = 4,
+    RESIDENT = 32,
+    FINE = 32,
+    WIDE = 24,
+    BLOCKS = 3,
+    MOST = 16,
+    WARPS = 8,
+    BYTES = 12
+  };
+  int64_t groups = ops_ceil_div(n, select_columns(n)), blocks = 1, warps = WARPS,
+          resident = RESIDENT * ctx->sms, each = 0;
+  if (groups == 1 || (groups <= OF_WARP && rows >= resident)) {
     each = rows / (WAVES * resident);
     each = each < 1 ? 1 : each > 8 ? 8 : each;
     l->block = 32 * ROWS, l->cluster = 1;
@@ -121,21 +110,18 @@ int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int32_t *
     ops_grid(l->grid, (uint64_t)ops_ceil_div(rows, ROWS * each), 1);
     return (int)each;
   }
-  if (in == 4) {
-    double least = INFINITY;
-    for (int64_t w = WARPS; w; w--) {
-      double waits = waits_of(w, groups, (double)rows / (double)(WIDE / w * ctx->sms));
-      if (waits < least) least = waits, warps = w;
-    }
-    while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
-      blocks *= 2;
-    l->block = (uint32_t)(32 * warps), l->cluster = (uint32_t)blocks;
-  } else {
-    whole_groups(ctx, rows, groups, n * in, l);
+  double least = INFINITY;
+  for (int64_t w = WARPS; w; w--) {
+    int64_t of_sm = (in == 2 ? FINE : WIDE) / w; // blocks
+    double waits = waits_of(w, groups, (double)rows / (double)(of_sm * ctx->sms));
+    if (waits < least) least = waits, warps = w;
   }
-  *of_block = (int32_t)ops_ceil_div(groups, l->cluster);
-  l->shared = (uint32_t)(*of_block * BYTES);
-  ops_grid(l->grid, (uint64_t)rows * l->cluster, 1);
+  while (ctx->cc >= 90 && blocks < MOST && groups > warps * blocks && rows * blocks < BLOCKS * ctx->sms)
+    blocks *= 2;
+  l->block = (uint32_t)(32 * warps);
+  l->cluster = (uint32_t)blocks;
+  l->shared = (uint32_t)(ops_ceil_div(groups, blocks) * BYTES);
+  ops_grid(l->grid, (uint64_t)(rows * blocks), 1);
   return 0;
 }
 

@@ -14,7 +14,7 @@ extern const int64_t select_shapes[SELECT_SHAPES][4];
 // (kernels/select/list.cuh), and which of the six it is; of those that weigh all (weigh.cuh), by a warp each or by a block or
 // more; of those that do it group by group (groups.cuh), likewise. Results do not depend on it.
 void list_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int64_t k, OpsLaunch *l);
-int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, int32_t *of_block, OpsLaunch *l);
+int group_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, OpsLaunch *l);
 HeldShape weigh_plan(const SolContext *ctx, int64_t rows, int64_t n, int in, bool *alone, OpsLaunch *l);
 // Threads of a block that lists, and its dynamic shared memory at most.
 enum { LIST_THREADS = 256, LIST_SHARED = LIST_THREADS * LIST_MORE * LIST_BATCH * 16 };

@@ -21,9 +21,9 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #include "ops/softmax_kernels.def"
 };
 
-enum { WIDENED = 1 };
+enum { OF_WIDEN = 1 };
 typedef struct Variant {
-  int in, threads, chunks, rows, cluster; // chunks 0: any number; in 0: not by this rule; WIDENED: by widen_plan
+  int in, threads, chunks, rows, cluster; // chunks 0: any number; in 0: not by this rule; OF_WIDEN: by widen_plan
   bool apart;                             // x and y may be aligned differently
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
@@ -270,11 +270,12 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
-// Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than BESIDE_MOST words each. A warp has as many
+// Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than BESIDE_MOST words each; of softmax fewer, and of its fp32 8 (README.md). A warp has as many
 // rows as fill its shared memory, where there are many, and then begin and end with a chunk; how many they are does not change results. alike: as in pick. False: they are not such.
 static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool alike, OpsLaunch *l) {
   enum { BLOCKS = 4 }; // of an SM, at least, before a warp has more rows
-  enum { FEW_LANES = 2, MORE_LANES = 3 }; // powers of two
+  enum { LANES = 3, MORE_LANES = 4, FEW = 8, SOME = 14 }; // powers of two; words of a lane
+  const int most = p->loss ? BESIDE_MOST : in == 4 ? FEW : SOME;
   int64_t bytes = p->n * in, words = in == 4 ? p->n : p->n / 2 + 1, bits = 0;
   bool short_row = narrow_holds(p->n, NARROW_SOFTMAX),
        whole = bytes % 16 == 0 && elementwise_aligned(p->x, p->x_stride, 16);
@@ -282,8 +283,8 @@ static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool al
   if (p->n == 0 || !alike || !dense || p->x_kind != p->y_kind) return false;
   if (whole && (short_row || !p->loss)) return false;
   if (in == 4 && short_row && !p->loss) return false;
-  while (words > BESIDE_MOST << bits) bits++;
-  if (bits > (in == 4 ? MORE_LANES : FEW_LANES)) return false;
+  while (words > most << bits) bits++;
+  if (bits > (in == 2 || p->loss ? LANES : MORE_LANES) || (in == 2 && words > 64)) return false;
   if (direct_plan(ctx, p, words, l)) return true;
   int64_t turn = 32 >> bits, unit = turn < 16 / in ? 16 / in : turn, rows = SOFTMAX_BESIDE_BYTES / bytes;
   int64_t few = (int64_t)p->m / (SOFTMAX_BESIDE_WARPS * BLOCKS * (int64_t)ctx->sms);
@@ -293,9 +294,10 @@ static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool al
   p->beside = (BesideShape){.rows = (int32_t)rows,
                             .bytes = (int32_t)((rows * bytes + 30) / 16 * 16),
                             .each = (int32_t)ops_ceil_div(words, 1 << bits)};
-  l->kernel = in == 4                  ? SOFTMAX_BESIDE_FP32
-              : p->x_kind == KIND_FP16 ? SOFTMAX_BESIDE_FP16
-                                       : SOFTMAX_BESIDE_BF16;
+  static const int kernels[3][2] = {{SOFTMAX_BESIDE_FP32, SOFTMAX_BESIDE_MORE_FP32},
+                                    {SOFTMAX_BESIDE_FP16, SOFTMAX_BESIDE_MORE_FP16},
+                                    {SOFTMAX_BESIDE_BF16, SOFTMAX_BESIDE_MORE_BF16}};
+  l->kernel = kernels[in == 4 ? 0 : p->x_kind == KIND_FP16 ? 1 : 2][p->beside.each > FEW];
   l->block = 32 * SOFTMAX_BESIDE_WARPS, l->shared = (uint32_t)(SOFTMAX_BESIDE_WARPS * p->beside.bytes);
   ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, rows * SOFTMAX_BESIDE_WARPS), 1);
   p->ahead = rows_ahead(p, in, SOFTMAX_BESIDE_WARPS * (int)rows);
@@ -356,11 +358,12 @@ static void variant_launch(SoftmaxParams *p, int in, int kernel, OpsLaunch *l) {
 }
 
 // Rows of 16-bit elements that become fp32, by single elements in registers: the first of those from a boundary of 128 bytes on. False: they are not such, or too long.
-static bool widen_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
-  enum { BEFORE = 128 / 4 - 1, EACH = 8 };
+static bool widen_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, bool alike, OpsLaunch *l) {
+  enum { BEFORE = 128 / 4 - 1, EACH = 8, LONG = 4096 }; // whole chunks, aligned: from so many elements on
+  if (alike && p->n < LONG) return false;
   for (int i = 0; i < SOFTMAX_KERNELS && !p->loss && in < out; i++) {
     const Variant *v = &variants[i];
-    if (v->in != WIDENED || v->threads * v->chunks * EACH < p->n + BEFORE || !ops_has_kernel(ctx, def, i)) continue;
+    if (v->in != OF_WIDEN || v->threads * v->chunks * EACH < p->n + BEFORE || !ops_has_kernel(ctx, def, i)) continue;
     variant_launch(p, in, i, l);
     return true;
   }
@@ -387,7 +390,7 @@ static void plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, i
       (in == out && alike && rounds_plan(p, in, l)))
     return;
   if (relay_plan(ctx, def, p, in, out, least, l) || short_plan(ctx, p, in, out, l)) return;
-  if (widen_plan(ctx, def, p, in, out, l)) return;
+  if (widen_plan(ctx, def, p, in, out, alike, l)) return;
   if (!alike &&
       (apart_plan(p, in, l) || spread_plan(ctx, def, p, in, l) || relay_plan(ctx, def, p, in, out, 0, l)))
     return;
