@@ -16,6 +16,7 @@
 #include "softmax/softmax_relay.cuh"
 #include "softmax/softmax_row.cuh"
 #include "softmax/softmax_spread.cuh"
+#include "softmax/softmax_widen.cuh"
 
 // A row in registers.
 INLINE void softmax_held(const SoftmaxParams *p, RowShape s, RowFold *shared) {
@@ -316,6 +317,15 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
       APART_FROM(in, count, KIND_BF16)                                                                       \
     }                                                                                                        \
   }
+#define WIDEN(threads, chunks, rows, blocks)                                                                 \
+  KERNEL __launch_bounds__(threads * rows, blocks) sol_softmax_widen_##threads##x##chunks(SoftmaxParams p) { \
+    __shared__ RowFold shared;                                                                               \
+    const RowShape s = {threads, chunks, rows, 1, 2, 4, 0};                                                  \
+    hint(&p, s);                                                                                             \
+    begin(s, &shared);                                                                                       \
+    if (p.x_kind == KIND_FP16) softmax_widen(&p, s, &shared, KIND_FP16);                                     \
+    else softmax_widen(&p, s, &shared, KIND_BF16);                                                           \
+  }
 #define NARROW(in, kind)                                                                                     \
   KERNEL __launch_bounds__(NARROW_THREADS, 8) sol_softmax_narrow_##kind(SoftmaxParams p) {                   \
     softmax_narrow(&p, KIND_##kind);                                                                         \
@@ -326,7 +336,11 @@ INLINE void hint(const SoftmaxParams *p, RowShape s) {
   }
 #define BESIDE(in, kind, blocks)                                                                             \
   KERNEL __launch_bounds__(32 * SOFTMAX_BESIDE_WARPS, blocks) sol_softmax_beside_##kind(SoftmaxParams p) {   \
-    softmax_beside<in>(&p, KIND_##kind);                                                                     \
+    softmax_beside<in, false>(&p, KIND_##kind);                                                              \
+  }
+#define BESIDE_MORE(in, kind, blocks)                                                                        \
+  KERNEL __launch_bounds__(32 * SOFTMAX_BESIDE_WARPS, blocks) sol_softmax_beside_more_##kind(SoftmaxParams p) { \
+    softmax_beside<in, true>(&p, KIND_##kind);                                                               \
   }
 #define DIRECT(in, kind)                                                                                     \
   KERNEL __launch_bounds__(SOFTMAX_DIRECT_THREADS, 10) sol_softmax_direct_##kind(SoftmaxParams p) {          \

@@ -7,14 +7,15 @@
 
 enum { SOFTMAX_ROUNDS_THREADS = 128 }; // of a block whose rows are in registers, some lanes a row
 enum { SOFTMAX_BESIDE_WARPS = 4, SOFTMAX_BESIDE_BYTES = 4 << 10 }; // of a block whose warps have rows side by side; of a warp's rows at most
-enum { SOFTMAX_DIRECT_THREADS = 128 }; // of a block whose rows are in registers by words
+enum { BESIDE_MOST = 16 }; // words of a lane of these
+enum { SOFTMAX_DIRECT_THREADS = 128, SOFTMAX_EVEN = 16 }; // of a block whose rows are in registers by words
 enum { SOFTMAX_SPREAD_THREADS = 512 }; // of a block of a row in shared memory, at most
 enum { SOFTMAX_RELAY_THREADS = 128, SOFTMAX_RELAY_CHUNKS = 2048, SOFTMAX_RELAY_PARTS = 512 }; // of a block; 16-byte chunks of a part, parts of a row at most
 enum { SOFTMAX_APART_THREADS = 512 }; // of a block that has one row, at most
 
 typedef struct BesideShape {
   int32_t rows, bytes; // of a warp, bytes of shared memory
-  int32_t each;        // words of a lane, at most
+  int32_t each;        // words of a lane, at most; of direct also SOFTMAX_EVEN and 1 or 4: chunks of a thread
 } BesideShape;
 
 typedef struct SoftmaxParams {

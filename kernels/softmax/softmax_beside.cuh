@@ -2,7 +2,7 @@
 // reads and writes them there by words of 4 bytes: of a row no more than its first and last word have elements of its neighbours. So a lane's elements are all of its row,
 // and what a row costs beside its elements is little: a row of 75 has 80 places in 8 lanes, where chunks of a lane each would have 144.
 //
-// 2^bits lanes share a row, with `each` words each at most: as few as have 8, so more than 4 where there are several lanes (beside_plan, src/ops/softmax.c). Which words a lane has, and
+// 2^bits lanes share a row, with `each` words each at most: as few as have 16, so more than 8 where there are several lanes (beside_plan, src/ops/softmax.c). Which words a lane has, and
 // with it the order of the sum, follows from the row's length and from whether it starts within a word.
 #ifndef SOL_KERNELS_SOFTMAX_BESIDE_CUH
 #define SOL_KERNELS_SOFTMAX_BESIDE_CUH
@@ -39,31 +39,38 @@ INLINE void beside_fetch(const SoftmaxParams *p, const Beside &a, int size) {
   const char *begin = (const char *)p->x, *end = begin + (int64_t)p->m * p->x_stride, *from = begin + (int64_t)a.first * p->x_stride - a.shift;
   int chunks = a.rows ? (a.shift + a.rows * (int)p->x_stride + 15) / 16 : 0;
   bool inside = from >= begin && from + 16 * chunks <= end;
-#pragma unroll 4
-  for (int i = threadIdx.x % 32; i < chunks; i += 32) {
-    const char *at = from + 16 * i;
-    if (inside || (at >= begin && at + 16 <= end)) fetch16(a.held + 16 * i, at);
-    else *(uint4 *)(a.held + 16 * i) = load_singly(at, begin, end, size);
+  const int lane = threadIdx.x % 32;
+  if (!inside) {
+#pragma unroll 1
+    for (int i = lane; i < chunks; i += 32) *(uint4 *)(a.held + 16 * i) = load_singly(from + 16 * i, begin, end, size);
+    return;
   }
+  char *to = a.held + 16 * lane;
+  from += 16 * lane;
+#pragma unroll 4
+  for (int left = chunks - lane; left > 0; left -= 32, to += 512, from += 512) fetch16(to, from);
 }
 
 INLINE void beside_send(const SoftmaxParams *p, const Beside &a, int size) {
   char *to = (char *)p->y + (int64_t)a.first * p->y_stride - a.shift;
   int bytes = a.rows ? a.shift + a.rows * (int)p->y_stride : 0;
+  const int first = threadIdx.x % 32 * 16 + (a.shift ? 16 : 0), whole = bytes & ~15;
 #pragma unroll 4
-  for (int i = threadIdx.x % 32 * 16; i < bytes; i += 512) {
+  for (int i = first; i < whole; i += 512) {
     Vec v;
     v.v = *(const uint4 *)(a.held + i);
-    int lo = max(a.shift - i, 0), hi = min(bytes - i, 16);
-    if (hi - lo == 16) store16(to + i, v.u[0], v.u[1], v.u[2], v.u[3]);
-    else store_part(to + i, lo, hi, 4, size, v.u);
+    store16(to + i, v.u[0], v.u[1], v.u[2], v.u[3]);
   }
+  const int lane = threadIdx.x % 32, end = lane ? whole : 0; // two lanes have the chunks at the ends
+  if (lane == 0 ? bytes && (a.shift || !whole) : lane == 1 && whole && bytes > whole)
+    store_part(to + end, end ? 0 : a.shift, min(bytes - end, 16), 4, size, ((const Vec *)(a.held + end))->u);
 }
 
 // exp(f - mine), or 2^(f * log2(e) - less) in its place, with one operation: `less` is rounded, so that all exponentials of the row are off by the same factor, which the quotient does not
 // have. A logarithm would have it, and beyond 2^20 it would be large.
 INLINE bool beside_may_scale(const SoftmaxParams *p, float mine, int kind) { return !LABELS && !asks_log(p) && (kind == KIND_FP16 || fabsf(mine) < 0x1p20f); }
 INLINE float beside_exp(float f, float mine) { return ex2((f - mine) * LOG2E); }
+INLINE float beside_scaled(float f, float mine) { return ex2(fmaf(f, LOG2E, -(mine * LOG2E))); }
 
 // A row's label, in the lane that has the same number as the row among 32, and what that lane needs for its loss.
 typedef struct BesideLabel {
@@ -100,9 +107,10 @@ template <int size, int lanes, int each> struct BesideWords {
   bool cut;
 };
 
+// at: byte of a.held that the row begins with.
 template <int size, int lanes, int each>
-INLINE void beside_take(const SoftmaxParams *p, const Beside &a, int row, int kind, BesideWords<size, lanes, each> &s) {
-  int lane = threadIdx.x & (lanes - 1), at = a.shift + row * (int)p->x_stride, odd = size == 2 ? at >> 1 & 1 : 0;
+INLINE void beside_take(const SoftmaxParams *p, const Beside &a, int at, int kind, BesideWords<size, lanes, each> &s) {
+  int lane = threadIdx.x & (lanes - 1), odd = size == 2 ? at >> 1 & 1 : 0;
   const uint32_t lowest = span_lowest(kind);
   s.at = (uint32_t *)(a.held + (at & ~3)) + lane;
   s.left = (int)p->n + odd - 4 / size * (lane + lanes * (each - 1));
@@ -157,30 +165,29 @@ template <int size, int each> INLINE void beside_narrow(uint32_t *w, int kind, c
 
 // The sum of a lane's words in the order in which lanes that have one each would add them up (softmax_direct.cuh): far ones first.
 INLINE float beside_sum(int size, int each, const float *f) {
-  float word[8];
+  float word[BESIDE_MOST];
 #pragma unroll
   for (int k = 0; k < each; k++) word[k] = size == 4 ? f[k] : f[2 * k] + f[2 * k + 1];
 #pragma unroll
-  for (int o = 4; o; o /= 2)
+  for (int level = 3; level >= 0; level--)
 #pragma unroll
-    for (int k = 0; k < o; k++)
-      if (k + o < each) word[k] += word[k + o];
+    for (int k = 0; k < BESIDE_MOST / 2; k++)
+      if (k < 1 << level && k + (1 << level) < each) word[k] += word[k + (1 << level)];
   return word[0];
 }
 
-// Rows `at` and on of the warp, as many as its lanes have at a time.
-template <int size, int bits, int each> INLINE void beside_turn(const SoftmaxParams *p, const Beside &a, int at, int kind, BesideLabel &label) {
+// The row of this lane among those from `first` on of the warp, as many as its lanes have at a time; at: where it begins.
+template <int size, int bits, int each> INLINE void beside_turn(const SoftmaxParams *p, const Beside &a, int first, int at, int kind, BesideLabel &label) {
   enum { LANES = 1 << bits, TURN = 32 / LANES, COUNT = each * 4 / size };
-  int lane = threadIdx.x % 32, row = at + lane / LANES;
+  const int lane = threadIdx.x % 32, row = first + lane / LANES;
   BesideWords<size, LANES, each> s;
   float f[COUNT];
-  beside_take(p, a, min(row, a.rows - 1), kind, s);
-  float top = lanes_fold(make_float2(beside_top(s, kind), 0), FOLD_MAX, LANES).x;
-  float mine = start_of(top), less = mine * LOG2E;
+  beside_take(p, a, at, kind, s);
+  float top = lanes_fold(make_float2(beside_top(s, kind), 0), FOLD_MAX, LANES).x, mine = start_of(top);
   beside_widen<size, each>(s.w, kind, f);
   if (beside_may_scale(p, mine, kind)) {
 #pragma unroll
-    for (int j = 0; j < COUNT; j++) f[j] = ex2(fmaf(f[j], LOG2E, -less));
+    for (int j = 0; j < COUNT; j++) f[j] = beside_scaled(f[j], mine);
   } else {
 #pragma unroll
     for (int j = 0; j < COUNT; j++) f[j] = beside_exp(f[j], mine);
@@ -188,13 +195,14 @@ template <int size, int bits, int each> INLINE void beside_turn(const SoftmaxPar
   float sum = beside_sum(size, each, f);
 #pragma unroll
   for (int o = LANES / 2; o; o /= 2) sum += __shfl_xor_sync(~0u, sum, o);
-  bool dropped = false;
-  if (LABELS) {
+  bool dropped = LABELS && label.at == NO_LABEL;
+  if (LABELS && LANES == 1) label.top = top, label.sum = sum;
+  if (LABELS && LANES > 1) {
     dropped = __shfl_sync(~0u, label.at, row % 32) == NO_LABEL;
     float tops = __shfl_sync(~0u, top, lane % TURN * LANES), all = __shfl_sync(~0u, sum, lane % TURN * LANES);
-    if (lane / TURN == at % 32 / TURN) label.top = tops, label.sum = all;
-    if (!p->y) return;
+    if (lane / TURN == first % 32 / TURN) label.top = tops, label.sum = all;
   }
+  if (LABELS && !p->y) return;
   if (asks_log(p)) {
     float plus = -logf(sum);
     beside_widen<size, each>(s.w, kind, f);
@@ -206,29 +214,31 @@ template <int size, int bits, int each> INLINE void beside_turn(const SoftmaxPar
     for (int j = 0; j < COUNT; j++) f[j] *= times;
   }
   beside_narrow<size, each>(s.w, kind, f);
+  if (LABELS && __any_sync(~0u, dropped)) {
 #pragma unroll
-  for (int k = 0; k < each; k++) s.w[k] = LABELS && dropped ? 0 : s.w[k];
+    for (int k = 0; k < each; k++) s.w[k] = dropped ? 0 : s.w[k];
+  }
   __syncwarp(); // rows next to each other have read the word that they share
   if (row < a.rows) beside_give(s);
   __syncwarp();
 }
 
 template <int size, int bits, int each> INLINE void beside_turns(const SoftmaxParams *p, const Beside &a, int kind) {
-  const int step = 32 >> bits, lane = threadIdx.x % 32;
-  int next = beside_target(p, a, lane);
+  const int step = 32 >> bits, lane = threadIdx.x % 32, stride = (int)p->x_stride, last = a.shift + (a.rows - 1) * stride;
+  int next = beside_target(p, a, lane), at = a.shift + (lane >> bits) * stride;
   BesideLabel label;
   wait_for_fetches();
   __syncwarp();
 #pragma unroll 1
-  for (int at = 0; at < a.rows; at += step) {
-    if (LABELS && at % 32 == 0) {
+  for (int first = 0; first < a.rows; first += step, at += step * stride) {
+    if (LABELS && first % 32 == 0) {
       label.at = next;
-      if (label.at >= 0) label.x = load_one(beside_row(p, a, at + lane), label.at, kind);
-      next = beside_target(p, a, at + 32 + lane);
+      if (label.at >= 0) label.x = load_one(beside_row(p, a, first + lane), label.at, kind);
+      next = beside_target(p, a, first + 32 + lane);
     }
-    beside_turn<size, bits, each>(p, a, at, kind, label);
-    if (LABELS && ((at + step) % 32 == 0 || at + step >= a.rows)) {
-      beside_lose(p, a, at / 32 * 32 + lane, label, kind);
+    beside_turn<size, bits, each>(p, a, first, min(at, last), kind, label);
+    if (LABELS && ((first + step) % 32 == 0 || first + step >= a.rows)) {
+      beside_lose(p, a, first / 32 * 32 + lane, label, kind);
       __syncwarp();
     }
   }
@@ -236,12 +246,17 @@ template <int size, int bits, int each> INLINE void beside_turns(const SoftmaxPa
 
 // Rows that other kernels are faster for have no copy (beside_plan).
 #define BESIDE_CASE(bits, each)                                                                                        \
-  case 8 * (bits) + (each)-1:                                                                                          \
-    if ((bits) == 4 ? size == 4 : size == 2 || LABELS) beside_turns<size, bits, each>(p, a, kind);                     \
+  case BESIDE_MOST * (bits) + (each)-1:                                                                                \
+    if ((bits) == 4 ? size == 4 && !LABELS : (bits) == 3 ? ((each) > 8) == (size == 4) && ((each) <= 8 || LABELS)      \
+                                                         : size == 2 || LABELS)                                        \
+      beside_turns<size, bits, each>(p, a, kind);                                                                      \
     break;
-#define BESIDE_CASES(bits) BESIDE_CASE(bits, 5) BESIDE_CASE(bits, 6) BESIDE_CASE(bits, 7) BESIDE_CASE(bits, 8)
+#define BESIDE_HALF(bits, from)                                                                                        \
+  BESIDE_CASE(bits, from + 1) BESIDE_CASE(bits, from + 2) BESIDE_CASE(bits, from + 3) BESIDE_CASE(bits, from + 4)      \
+  BESIDE_CASE(bits, from + 5) BESIDE_CASE(bits, from + 6) BESIDE_CASE(bits, from + 7) BESIDE_CASE(bits, from + 8)
 
-template <int size> INLINE void softmax_beside(const SoftmaxParams *p, int kind) {
+// more: of lanes with more than 8 words, which take more registers.
+template <int size, bool more> INLINE void softmax_beside(const SoftmaxParams *p, int kind) {
   extern __shared__ __align__(128) char beside_memory[];
   Beside a = beside_of_warp(p, beside_memory);
   beside_hint(p, a);
@@ -250,9 +265,14 @@ template <int size> INLINE void softmax_beside(const SoftmaxParams *p, int kind)
   beside_fetch(p, a, size);
   const RowShape block = {1, 1, SOFTMAX_BESIDE_WARPS * p->beside.rows, 1, size, size, 1};
   look_ahead(p, block);
-  switch (8 * p->lane_bits + p->beside.each - 1) {
-    BESIDE_CASE(0, 1) BESIDE_CASE(0, 2) BESIDE_CASE(0, 3) BESIDE_CASE(0, 4)
-    BESIDE_CASES(0) BESIDE_CASES(1) BESIDE_CASES(2) BESIDE_CASES(3) BESIDE_CASES(4)
+  const int which = BESIDE_MOST * p->lane_bits + p->beside.each - 1;
+  if (more) {
+    switch (which) { BESIDE_HALF(0, 8) BESIDE_HALF(1, 8) BESIDE_HALF(2, 8) BESIDE_HALF(3, 8) }
+  } else {
+    switch (which) {
+      BESIDE_HALF(0, 0) BESIDE_CASE(1, 8) BESIDE_CASE(2, 8) BESIDE_CASE(3, 8)
+      BESIDE_CASE(4, 5) BESIDE_CASE(4, 6) BESIDE_CASE(4, 7) BESIDE_CASE(4, 8)
+    }
   }
   if (!LABELS || p->y) beside_send(p, a, size);
 }

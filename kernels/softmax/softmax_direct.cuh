@@ -108,8 +108,48 @@ template <int size, int n> INLINE void softmax_packed_of(const SoftmaxParams *p,
   else store_part(y, 0, bytes, 4, size, v.u);
 }
 
-// each: words of a lane; 0: packed.
+// ---- Rows of one chunk of 16 bytes or two, dense and on 16 bytes: threads next to each other have chunks next to each other, so all of a sector is loaded and stored at once; `each` of
+// them, as far apart as a block has threads. y may be of another type
+
+template <int size, int each> INLINE void softmax_even_of(const SoftmaxParams *p, int kind) {
+  enum { PER = 16 / size };
+  const uint64_t chunks = p->m << p->lane_bits, block = (uint64_t)blockIdx.y * gridDim.x + blockIdx.x;
+  const uint64_t first = block * (each * SOFTMAX_DIRECT_THREADS) + threadIdx.x;
+  const uint4 *x = (const uint4 *)p->x;
+  const Target y = {(char *)p->y, p->y_kind, 1};
+  const uint32_t lowest = span_lowest(kind);
+  Vec v[each];
+  if (may_hint() && threadIdx.x % 8 == 0 && first < chunks) prefetch_l2(x + first);
+  let_successor_start();
+  wait_for_predecessor();
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    v[k].v = make_uint4(lowest, lowest, lowest, lowest);
+    if (first + k * SOFTMAX_DIRECT_THREADS < chunks) v[k].v = x[first + k * SOFTMAX_DIRECT_THREADS];
+  }
+#pragma unroll
+  for (int k = 0; k < each; k++) {
+    const uint64_t at = first + k * SOFTMAX_DIRECT_THREADS;
+    float f[8], kept[8];
+    widen(&v[k], kind, size, f);
+    float top = f[0];
+#pragma unroll
+    for (int j = 1; j < PER; j++) top = fmaxf(top, f[j]);
+    if (p->lane_bits) top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
+    const float mine = start_of(top);
+    direct_exp(p, size, kind, PER, mine, f, kept);
+    float sum = beside_sum(size, 4, kept);
+    if (p->lane_bits) sum += __shfl_xor_sync(~0u, sum, 1);
+    direct_results(p, PER, mine, sum, f, kept);
+    if (at < chunks) store_chunk(y, (int64_t)at * PER, size, f);
+  }
+}
+
+// each: words of a lane; 0: packed; EVEN and its number of chunks.
 template <int size> INLINE void softmax_direct(const SoftmaxParams *p, int kind) {
+  if (p->beside.each == SOFTMAX_EVEN + 4) softmax_even_of<size, 4>(p, kind);
+  else if (p->beside.each == SOFTMAX_EVEN + 1) softmax_even_of<size, 1>(p, kind);
+  else
   if (p->beside.each == 2) softmax_direct_of<size, 2>(p, kind);
   else if (p->beside.each == 1) softmax_direct_of<size, 1>(p, kind);
   else if (p->n == 1) softmax_packed_of<size, 1>(p, kind);

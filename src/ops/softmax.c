@@ -21,8 +21,9 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 #include "ops/softmax_kernels.def"
 };
 
+enum { OF_WIDEN = 1 };
 typedef struct Variant {
-  int in, threads, chunks, rows, cluster; // chunks 0: any number; in 0: not by this rule
+  int in, threads, chunks, rows, cluster; // chunks 0: any number; in 0: not by this rule; OF_WIDEN: by widen_plan
   bool apart;                             // x and y may be aligned differently
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
@@ -210,6 +211,23 @@ static bool packed_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return true;
 }
 
+// Dense rows of one chunk or two, x and y of any types. Where they are few, a thread has one.
+static bool even_plan(const SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
+  enum { CHUNK = 16, MANY = 4, BLOCKS = 8 }; // BLOCKS: of an SM
+  int64_t bytes = p->n * in;
+  if (p->loss || (bytes != CHUNK && bytes != 2 * CHUNK) || p->x_stride != bytes || p->y_stride != p->n * out) return false;
+  if (!elementwise_aligned(p->x, 0, CHUNK) || !elementwise_aligned(p->y, 0, CHUNK)) return false;
+  p->lane_bits = bytes > CHUNK;
+  uint64_t chunks = p->m << p->lane_bits, many = MANY * SOFTMAX_DIRECT_THREADS, each = chunks < many * BLOCKS * (uint64_t)ctx->sms ? 1 : MANY;
+  l->kernel = in == 4                  ? SOFTMAX_DIRECT_FP32
+              : p->x_kind == KIND_FP16 ? SOFTMAX_DIRECT_FP16
+                                       : SOFTMAX_DIRECT_BF16;
+  p->beside.each = (int32_t)(SOFTMAX_EVEN + each);
+  l->block = SOFTMAX_DIRECT_THREADS;
+  ops_grid(l->grid, (chunks + each - 1) / each, SOFTMAX_DIRECT_THREADS);
+  return true;
+}
+
 static bool short_plan(SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   NarrowTensor t[NARROW_TENSORS] = {
       [NARROW_X] = {p->x, p->x_stride, in, false}, [NARROW_Y] = {p->y, p->y_stride, out, false}};
@@ -252,11 +270,12 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
   return least != INT64_MAX;
 }
 
-// Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than 8 words each. A warp has as many
+// Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than BESIDE_MOST words each; of softmax fewer, and of its fp32 8 (README.md). A warp has as many
 // rows as fill its shared memory, where there are many, and then begin and end with a chunk; how many they are does not change results. alike: as in pick. False: they are not such.
 static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool alike, OpsLaunch *l) {
-  enum { MOST = 8, BLOCKS = 4 }; // words of a lane; blocks of an SM, at least, before a warp has more rows
-  enum { FEW_LANES = 3, MORE_LANES = 4 }; // powers of two
+  enum { BLOCKS = 4 }; // of an SM, at least, before a warp has more rows
+  enum { LANES = 3, MORE_LANES = 4, FEW = 8, SOME = 14 }; // powers of two; words of a lane
+  const int most = p->loss ? BESIDE_MOST : in == 4 ? FEW : SOME;
   int64_t bytes = p->n * in, words = in == 4 ? p->n : p->n / 2 + 1, bits = 0;
   bool short_row = narrow_holds(p->n, NARROW_SOFTMAX),
        whole = bytes % 16 == 0 && elementwise_aligned(p->x, p->x_stride, 16);
@@ -264,8 +283,8 @@ static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool al
   if (p->n == 0 || !alike || !dense || p->x_kind != p->y_kind) return false;
   if (whole && (short_row || !p->loss)) return false;
   if (in == 4 && short_row && !p->loss) return false;
-  while (words > MOST << bits) bits++;
-  if (bits > (in == 4 ? MORE_LANES : FEW_LANES)) return false;
+  while (words > most << bits) bits++;
+  if (bits > (in == 2 || p->loss ? LANES : MORE_LANES) || (in == 2 && words > 64)) return false;
   if (direct_plan(ctx, p, words, l)) return true;
   int64_t turn = 32 >> bits, unit = turn < 16 / in ? 16 / in : turn, rows = SOFTMAX_BESIDE_BYTES / bytes;
   int64_t few = (int64_t)p->m / (SOFTMAX_BESIDE_WARPS * BLOCKS * (int64_t)ctx->sms);
@@ -275,9 +294,10 @@ static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool al
   p->beside = (BesideShape){.rows = (int32_t)rows,
                             .bytes = (int32_t)((rows * bytes + 30) / 16 * 16),
                             .each = (int32_t)ops_ceil_div(words, 1 << bits)};
-  l->kernel = in == 4                  ? SOFTMAX_BESIDE_FP32
-              : p->x_kind == KIND_FP16 ? SOFTMAX_BESIDE_FP16
-                                       : SOFTMAX_BESIDE_BF16;
+  static const int kernels[3][2] = {{SOFTMAX_BESIDE_FP32, SOFTMAX_BESIDE_MORE_FP32},
+                                    {SOFTMAX_BESIDE_FP16, SOFTMAX_BESIDE_MORE_FP16},
+                                    {SOFTMAX_BESIDE_BF16, SOFTMAX_BESIDE_MORE_BF16}};
+  l->kernel = kernels[in == 4 ? 0 : p->x_kind == KIND_FP16 ? 1 : 2][p->beside.each > FEW];
   l->block = 32 * SOFTMAX_BESIDE_WARPS, l->shared = (uint32_t)(SOFTMAX_BESIDE_WARPS * p->beside.bytes);
   ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, rows * SOFTMAX_BESIDE_WARPS), 1);
   p->ahead = rows_ahead(p, in, SOFTMAX_BESIDE_WARPS * (int)rows);
@@ -329,18 +349,36 @@ static bool relay_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int
   return true;
 }
 
+static void variant_launch(SoftmaxParams *p, int in, int kernel, OpsLaunch *l) {
+  const Variant *v = &variants[kernel];
+  uint64_t rows = (uint64_t)v->rows;
+  l->kernel = kernel, l->block = (uint32_t)(v->threads * v->rows), l->cluster = (uint32_t)v->cluster;
+  ops_grid(l->grid, (p->m + rows - 1) / rows * (uint64_t)v->cluster, 1);
+  p->ahead = rows_ahead(p, in, v->rows);
+}
+
+// Rows of 16-bit elements that become fp32, by single elements in registers: the first of those from a boundary of 128 bytes on. False: they are not such, or too long.
+static bool widen_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, bool alike, OpsLaunch *l) {
+  enum { BEFORE = 128 / 4 - 1, EACH = 8, LONG = 4096 }; // whole chunks, aligned: from so many elements on
+  if (alike && p->n < LONG) return false;
+  for (int i = 0; i < SOFTMAX_KERNELS && !p->loss && in < out; i++) {
+    const Variant *v = &variants[i];
+    if (v->in != OF_WIDEN || v->threads * v->chunks * EACH < p->n + BEFORE || !ops_has_kernel(ctx, def, i)) continue;
+    variant_launch(p, in, i, l);
+    return true;
+  }
+  return false;
+}
+
 // Rows that are in one of `variants`: there is one for any length.
 static void pick_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, bool alike,
                       OpsLaunch *l) {
   int64_t chunks = p->n / (16 / in);
   int kernel = pick(ctx, def, in, chunks, alike);
   const Variant *v = &variants[kernel];
-  uint64_t rows = (uint64_t)v->rows, cluster = (uint64_t)v->cluster;
-  l->kernel = kernel, l->block = (uint32_t)(v->threads * v->rows), l->cluster = (uint32_t)v->cluster;
   if (softmax_shared[kernel])
     l->shared = (uint32_t)(ops_ceil_div(chunks, v->threads * v->cluster) * v->threads * 16);
-  ops_grid(l->grid, (p->m + rows - 1) / rows * cluster, 1);
-  p->ahead = rows_ahead(p, in, v->rows);
+  variant_launch(p, in, kernel, l);
 }
 
 // The launch rule: the first kernel that has such rows. alike: x and y are aligned alike in every row.
@@ -348,10 +386,11 @@ static void plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, i
                  OpsLaunch *l) {
   enum { BEYOND = 1 << 20, WIDENED = 16 << 10 }; // bytes: other kernels are faster up to here
   int64_t least = in < out ? WIDENED : alike ? BEYOND : INT64_MAX;
-  if (packed_plan(p, in, l) || beside_plan(ctx, p, in, alike, l) ||
+  if (packed_plan(p, in, l) || even_plan(ctx, p, in, out, l) || beside_plan(ctx, p, in, alike, l) ||
       (in == out && alike && rounds_plan(p, in, l)))
     return;
   if (relay_plan(ctx, def, p, in, out, least, l) || short_plan(ctx, p, in, out, l)) return;
+  if (widen_plan(ctx, def, p, in, out, alike, l)) return;
   if (!alike &&
       (apart_plan(p, in, l) || spread_plan(ctx, def, p, in, l) || relay_plan(ctx, def, p, in, out, 0, l)))
     return;
