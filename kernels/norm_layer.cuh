@@ -197,7 +197,7 @@ INLINE void layer_big(NormKernel c, const NormParams *p) {
 }
 #endif
 
-// ---- 16-bit rows that start anywhere: a block takes several that start alike, NORM_ALIKE rows apart. It has weights and biases, shifted to
+// ---- 16-bit rows that start anywhere: a block or a cluster takes several that start alike, NORM_ALIKE rows apart. It has weights and biases, shifted to
 // where these rows' chunks are, in registers for all of them, and copies rows into shared memory while it works on those before. Input and output start
 // alike, weights and biases on 16 bytes.
 
@@ -217,9 +217,9 @@ INLINE Strip rows_strip(NormKernel c, const NormParams *p, const char *y) {
 // Chunks from the last line of 128 bytes that begins before the first: warps start on lines, where that takes no more of them.
 INLINE int rows_lead(NormKernel c, const NormParams *p, Strip s, const char *y) { return !p->aside ? 0 : (int)(((uint32_t)(uintptr_t)y + (uint32_t)(s.head * norm_bytes(c))) & 127) / 16; }
 
-INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const char *y) {
+INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const char *y, int rank) {
   const int per = 16 / norm_bytes(c);
-  int all = (int)blockDim.x, first = (int)threadIdx.x;
+  int all = (int)blockDim.x << p->cluster_bits, first = rank * (int)blockDim.x + (int)threadIdx.x;
   LayerChunks a;
   a.edge = first < s.edges ? strip_edge(s, first, per) : -1;
   first -= rows_lead(c, p, s, y);
@@ -227,6 +227,14 @@ INLINE LayerChunks rows_chunks(NormKernel c, const NormParams *p, Strip s, const
   a.at = (s.head + first * per) * norm_bytes(c), a.step = all * 16;
   a.count = first < s.chunks ? (s.chunks - first - 1) / all + 1 : 0;
   return a;
+}
+
+// Elements of a row that a block of the cluster has.
+INLINE float rows_elements(NormKernel c, const NormParams *p, Strip s, const char *y, int rank) {
+  int all = (int)blockDim.x << p->cluster_bits, lead = rows_lead(c, p, s, y), chunks = rank ? 0 : -lead;
+#pragma unroll
+  for (int k = 0; k < c.chunks; k++) chunks += max(0, min((int)blockDim.x, s.chunks + lead - k * all - rank * (int)blockDim.x));
+  return (float)(chunks * (16 / norm_bytes(c)) + (rank ? 0 : s.edges));
 }
 
 // Starts to copy a row. Each row is a group of copies, though there may be none.
@@ -248,8 +256,40 @@ INLINE void rows_vector(NormKernel c, const LayerChunks &a, const void *vector, 
   }
 }
 
-// Mean and squares of a row.
-INLINE Stats rows_stats(NormKernel c, const NormParams *p, const LayerChunks &a, const uint4 *held, float edge, StatsRoom *room) {
+// An exchange as exchange_all, one of several. Those with even numbers have one ClusterExchange, those with odd numbers another: nobody is further ahead
+// than the next.
+INLINE void rows_prepare(ClusterExchange *m) { // before exchange_init of the other
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((uint32_t)__cvta_generic_to_shared(&m->arrived)) : "memory");
+}
+INLINE void rows_exchange(ClusterExchange *m, int blocks, float2 v, int number) {
+#if __CUDA_ARCH__ >= 900
+  uint32_t arrived = (uint32_t)__cvta_generic_to_shared(&m->arrived), done = 0;
+  if (number == 0) cluster_wait(); // all of them run, and are ready
+  if (threadIdx.x == 0)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrived), "r"(blocks * (int)sizeof(float2)) : "memory");
+  if (threadIdx.x < blocks) {
+    uint32_t slot = (uint32_t)__cvta_generic_to_shared(&m->from[cluster_rank()]), there, signal;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"((int)threadIdx.x));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(signal) : "r"(arrived), "r"((int)threadIdx.x));
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(there), "f"(v.x), "f"(v.y), "r"(signal)
+                 : "memory");
+  }
+  while (!done)
+    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(arrived), "r"(number >> 1 & 1)
+                 : "memory");
+#endif
+}
+
+typedef struct RowsShared { // of every other row
+  StatsRoom room;
+  ClusterExchange exchange;
+} RowsShared;
+
+// Mean and squares of the block's part of a row. elements: of that part.
+INLINE Stats rows_part(NormKernel c, const LayerChunks &a, const uint4 *held, float edge, float elements, StatsRoom *room) {
   Vec v;
   v.v = *held;
   Running r = {a.count ? chunk_mean(v, c.kind, norm_bytes(c)) : edge, {0, 0}, {0, 0}};
@@ -260,7 +300,19 @@ INLINE Stats rows_stats(NormKernel c, const NormParams *p, const LayerChunks &a,
     run_chunk(r, v, c.kind, norm_bytes(c));
   }
   if (a.edge >= 0) run_one(r, edge);
-  return stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), (float)p->n, room);
+  return stats_block(run_end(r, a.count * (16 / norm_bytes(c)) + (a.edge >= 0)), elements, room);
+}
+
+// Those of the row. i: its number in this block.
+INLINE Stats rows_whole(NormKernel c, const NormParams *p, const char *y, Stats s, int i, ClusterExchange *exchange) {
+  int blocks = 1 << p->cluster_bits, rank = threadIdx.x & (blocks - 1);
+  if (blocks == 1) return s;
+  float theirs = rows_elements(c, p, rows_strip(c, p, y), y, rank);
+  rows_exchange(exchange, blocks, make_float2(s.mean, s.squares), i);
+  float2 v = exchange->from[rank];
+  s.mean = layer_blocks(theirs * v.x, blocks) * p->over_n;
+  s.squares = layer_blocks(fmaf(theirs * (v.x - s.mean), v.x - s.mean, v.y), blocks);
+  return s;
 }
 
 INLINE void rows_put(NormKernel c, const NormParams *p, const LayerChunks &a, const uint4 *held, Vec *w, Vec *b, float mean, float scale, char *y) {
@@ -283,19 +335,22 @@ INLINE void rows_put_edge(NormKernel c, const NormParams *p, const LayerChunks &
 
 INLINE void layer_rows(NormKernel c, const NormParams *p) {
   extern __shared__ __align__(128) uint4 far[]; // three rows; a thread reads what it has written itself
-  __shared__ StatsRoom room[2]; // of every other row
-  uint64_t group = block_index(), row = group / NORM_ALIKE * NORM_ALIKE * p->rows + group % NORM_ALIKE;
+  __shared__ RowsShared shared[2];
+  int rank = p->cluster_bits ? (int)cluster_rank() : 0;
+  if (p->cluster_bits) rows_prepare(&shared[1].exchange), exchange_init(&shared[0].exchange);
+  uint64_t group = block_index() >> p->cluster_bits, row = group / NORM_ALIKE * NORM_ALIKE * p->rows + group % NORM_ALIKE;
   begin_kernel();
   if (row >= p->m) return;
   int rows = (int)min((uint64_t)p->rows, (p->m - row + NORM_ALIKE - 1) / NORM_ALIKE);
   const char *x = (const char *)p->x + (int64_t)row * p->x_stride;
   char *y = (char *)p->y + (int64_t)row * p->y_stride;
-  LayerChunks a = rows_chunks(c, p, rows_strip(c, p, y), y);
+  Strip strip = rows_strip(c, p, y);
+  LayerChunks a = rows_chunks(c, p, strip, y, rank);
   const int held = c.chunks * (int)blockDim.x; // chunks of a row in shared memory
   uint4 *mine = far + threadIdx.x;
   rows_fetch(c, a, x, true, mine);
   rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, rows > 1, mine + held);
-  float edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0;
+  float edge = a.edge >= 0 ? load_one(x, a.edge, c.kind) : 0, elements = fmaxf(rows_elements(c, p, strip, y, rank), 1);
   Vec w[4], b[4];
   rows_vector(c, a, p->weight, w);
   rows_vector(c, a, p->bias, b);
@@ -306,7 +361,8 @@ INLINE void layer_rows(NormKernel c, const NormParams *p) {
     rows_fetch(c, a, x + NORM_ALIKE * p->x_stride, i + 2 < rows, mine + then * held);
     float next = a.edge >= 0 && i + 1 < rows ? load_one(x, a.edge, c.kind) : 0;
     wait_but(2);
-    Stats s = rows_stats(c, p, a, mine + now * held, edge, &room[i & 1]);
+    Stats s = rows_part(c, a, mine + now * held, edge, elements, &shared[i & 1].room);
+    s = rows_whole(c, p, y, s, i, &shared[i & 1].exchange);
     float scale = rsqrtf(fmaf(s.squares, p->over_n, p->eps));
     rows_put(c, p, a, mine + now * held, w, b, s.mean, scale, y);
     rows_put_edge(c, p, a, edge - s.mean, scale, y);

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-#define SOL_VERSION "0.2.9"
+#define SOL_VERSION "0.2.10"
 // Of the library that is linked; SOL_VERSION is that of the headers.
 SOL_API const char *sol_version(void);
 

@@ -47,7 +47,7 @@ from .ops import (
 )
 from .profiling import ModuleTime, Profile, profile
 
-__version__ = "0.2.9"
+__version__ = "0.2.10"
 __all__ = [
     "ArgumentError", "Audit", "Bill", "BillError", "Device", "Error", "Finding", "Kernel", "KernelFault", "Line",
     "MissingError", "Model", "ModelKernel", "ModuleTime", "Occupancy", "Profile", "Roofline", "UnsupportedError", "add",

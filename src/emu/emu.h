@@ -414,8 +414,8 @@ typedef struct SolEmuInstCounts {
   SolEmuCounts counts;
   SolEmuPattern pattern;
   bool waits; // static: a warp waits here for earlier global loads; see SolEmuFlight
-  bool
-      follows; // a store directly after a store to adjacent addresses, without a wait between them: by the code, or mostly as it ran
+  // A store directly after a store to adjacent addresses, without a wait between them: by the code, or mostly as it ran.
+  bool follows;
 } SolEmuInstCounts;
 
 // The distinct bytes of an allocation in global memory that a launch read or wrote. Exact; several launches are

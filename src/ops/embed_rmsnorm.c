@@ -149,11 +149,11 @@ static bool is_by_cells(const SolEmbedRmsnorm *a, const Norm *norm) {
          (!a->embedded || ((uintptr_t)a->y - (uintptr_t)a->embedded) % 16 == 0);
 }
 
-// Those of up to 64 bytes, and those whose type changes: some to a thread, by cells.
+// Those whose type changes: some to a thread, by cells.
 static bool plan_cells(const SolContext *ctx, const SolEmbedRmsnorm *a, const Norm *norm, EmbedParams *p,
                        OpsLaunch *l) {
-  int64_t bytes = a->n * 2, most = norm->out == a->dtype ? 64 : CELL_ZEROS;
-  if (bytes <= TINY_BYTES || bytes > most) return false;
+  int64_t bytes = a->n * 2;
+  if (norm->out == a->dtype || bytes <= TINY_BYTES || bytes > CELL_ZEROS) return false;
   CellRows rows = {.n = a->n,
                    .y_stride = norm->y_stride,
                    .x_stride = norm->x_stride,

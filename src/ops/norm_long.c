@@ -84,7 +84,7 @@ bool norm_plan_clustered(NormPlan *a) {
   return true;
 }
 
-// How many rows a block has, where so many blocks run at a time: the start of one costs about as much as a row, and the last should end
+// How many rows a block has, where so many blocks, or clusters, run at a time: the start of one costs about as much as a row, and the last should end
 // together.
 static int32_t rows_of_block(uint64_t m, uint64_t at_a_time, uint64_t most) {
   uint64_t least = UINT64_MAX;
@@ -108,18 +108,25 @@ static bool is_alike(const NormPlan *a) {
          starts_alike(a);
 }
 
+// Chunks of 16-bit rows that start anywhere, beyond which "shifted" is faster than others (measured).
+enum { SHIFTED_LEAST = 1344 };
+
 bool norm_plan_rows(NormPlan *a) {
-  enum { LEAST = 448, LEAD = 7, MOST_ROWS = 16 };
+  enum { LEAST = 448, LEAD = 7, MOST_ROWS = 16, CLUSTER_ROWS = 8 };
   NormParams *p = a->p;
-  int64_t chunks = ops_ceil_div(p->n, 8), threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32) * 32;
-  if (!a->clusters || !is_alike(a) || p->n <= LEAST || threads > NORM_ROWS_THREADS) return false;
-  p->aside = chunks + LEAD <= threads * NORM_ROWS_CHUNKS;
-  p->rows = rows_of_block(p->m, (uint64_t)(a->ctx->sms * (NORM_ROWS_RUNNING / threads)), MOST_ROWS);
+  int64_t chunks = ops_ceil_div(p->n, 8), blocks = 1;
+  while (chunks > NORM_ROWS_THREADS * NORM_ROWS_CHUNKS * blocks) blocks *= 2;
+  if (!a->clusters || !is_alike(a) || p->n <= LEAST || chunks > SHIFTED_LEAST) return false;
+  int64_t threads = ops_ceil_div(chunks, NORM_ROWS_CHUNKS * 32 * blocks) * 32;
+  p->aside = chunks + LEAD <= threads * NORM_ROWS_CHUNKS * blocks;
+  int64_t at_a_time = ops_ceil_div(a->ctx->sms * (NORM_ROWS_RUNNING / threads), blocks);
+  p->rows = rows_of_block(p->m, (uint64_t)at_a_time, blocks > 1 ? CLUSTER_ROWS : MOST_ROWS);
+  p->cluster_bits = norm_bits(blocks);
   a->l.kernel = norm_kernel(a, NORM_f_rows);
-  a->l.block = (uint32_t)threads, a->l.cluster = 1;
+  a->l.block = (uint32_t)threads, a->l.cluster = (uint32_t)blocks;
   a->l.shared = a->l.block * NORM_ROWS_CHUNKS * NORM_ROWS_HELD * 16;
   uint64_t apart = (uint64_t)p->rows * NORM_ALIKE;
-  ops_grid(a->l.grid, (p->m + apart - 1) / apart * NORM_ALIKE, 1);
+  ops_grid(a->l.grid, (p->m + apart - 1) / apart * NORM_ALIKE * (uint64_t)blocks, 1);
   return true;
 }
 
@@ -146,11 +153,10 @@ void norm_plan_layer(NormPlan *a) {
 }
 
 bool norm_plan_shifted(NormPlan *a) {
-  // Chunks: shorter rows are faster by "rows" and in registers, and layernorm's in fp32 by "clustered" (measured).
-  enum { LEAST_4 = 2688, LEAST_2 = 1344, LEAST_LAYER = NORM_ROWS_THREADS * NORM_ROWS_CHUNKS };
+  // Shorter rows are faster by "rows" and in registers, and layernorm's in fp32 by "clustered" (measured).
   enum { LEAD = 7, MOST = 480 << 10 }; // chunks before the first on its line, at most; bytes of a row
   const NormParams *p = a->p;
-  int64_t chunks = p->n / a->per, least = a->call->layer ? LEAST_LAYER : a->in == 4 ? LEAST_4 : LEAST_2;
+  int64_t chunks = p->n / a->per, least = a->in == 4 ? 2 * SHIFTED_LEAST : SHIFTED_LEAST;
   bool suits = !p->ids && p->y_kind == a->kind && !(a->call->layer && a->in == 4);
   if (!a->clusters || !suits || !norm_has_plain_vectors(a) || !starts_alike(a) || chunks <= least)
     return false;

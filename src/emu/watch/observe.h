@@ -44,9 +44,10 @@ enum { EMU_BINS = 1024 };
 typedef struct EmuBin {                // for SolEmuPattern.hottest and .queue_...
   uint64_t lanes;                      // by sector
   uint64_t queue_lanes, queue_packets; // by SolEmuMachine.atomic_bytes
-  uint64_t word,
-      again;     // an address that requests come to again and again, and how often they did since the first
-  uint32_t lead; // of those over requests to other addresses
+  // An address that requests come to again and again, how often they did since the first, and by how much they are
+  // more than the requests to other addresses.
+  uint64_t word, again;
+  uint32_t lead;
 } EmuBin;
 
 typedef struct EmuLayout { // the lane addresses of one execution
