@@ -229,10 +229,8 @@ template <int kind, int bits> INLINE void sample_whole(const SampleParams &p) {
     begin_kernel(); \
     sample_whole<KIND_##kind, bits>(p); \
   }
-#ifndef NO_WHOLE
 #define WHOLE_KERNELS(kind) WHOLE_KERNEL(kind, 1) WHOLE_KERNEL(kind, 2) WHOLE_KERNEL(kind, 3) WHOLE_KERNEL(kind, 4) WHOLE_KERNEL(kind, 5)
 WHOLE_KERNELS(FP16)
 WHOLE_KERNELS(BF16)
-#endif
 
 #endif
