@@ -40,7 +40,8 @@ bool norm_has_plain_vectors(const NormPlan *a);
 
 // Each plans the launch, or returns false: rows are too short or too long for it, or not such.
 bool norm_plan_short(NormPlan *a);
-void norm_plan_layer(NormPlan *a); // aligned rows of layernorm in the shared memory of a block or a cluster: always
+void norm_plan_layer(
+    NormPlan *a); // aligned rows of layernorm in the shared memory of a block or a cluster: always
 bool norm_plan_rows(NormPlan *a);      // 16-bit rows of layernorm, several to a block one after another
 bool norm_plan_shifted(NormPlan *a);   // the same, that start anywhere; input and output alike
 bool norm_plan_clustered(NormPlan *a); // in the shared memory of a cluster; input and output of one type

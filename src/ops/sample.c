@@ -305,7 +305,9 @@ static bool whole_plan(SampleParams *p, int in, OpsLaunch *l) {
   enum { LANE_BITS = 5 };
   bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
   int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
-  if (in == 4 || p->k || p->share || p->n > SELECT_WHOLE || chunks <= (int64_t)SHORT_MANY << (WHOLE_FEWEST - 1)) return false;
+  if (in == 4 || p->k || p->share || p->n > SELECT_WHOLE ||
+      chunks <= (int64_t)SHORT_MANY << (WHOLE_FEWEST - 1))
+    return false;
   p->lane_bits = WHOLE_FEWEST;
   while (chunks > (int64_t)WHOLE_ROUNDS << p->lane_bits) p->lane_bits++;
   p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);

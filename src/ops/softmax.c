@@ -23,8 +23,9 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 
 enum { OF_WIDEN = 1 };
 typedef struct Variant {
-  int in, threads, chunks, rows, cluster; // chunks 0: any number; in 0: not by this rule; OF_WIDEN: by widen_plan
-  bool apart;                             // x and y may be aligned differently
+  int in, threads, chunks, rows,
+      cluster; // chunks 0: any number; in 0: not by this rule; OF_WIDEN: by widen_plan
+  bool apart;  // x and y may be aligned differently
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define ROW(id, name, shared, ...) {__VA_ARGS__},
@@ -215,10 +216,12 @@ static bool packed_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
 static bool even_plan(const SolContext *ctx, SoftmaxParams *p, int in, int out, OpsLaunch *l) {
   enum { CHUNK = 16, MANY = 4, BLOCKS = 8 }; // BLOCKS: of an SM
   int64_t bytes = p->n * in;
-  if (p->loss || (bytes != CHUNK && bytes != 2 * CHUNK) || p->x_stride != bytes || p->y_stride != p->n * out) return false;
+  if (p->loss || (bytes != CHUNK && bytes != 2 * CHUNK) || p->x_stride != bytes || p->y_stride != p->n * out)
+    return false;
   if (!elementwise_aligned(p->x, 0, CHUNK) || !elementwise_aligned(p->y, 0, CHUNK)) return false;
   p->lane_bits = bytes > CHUNK;
-  uint64_t chunks = p->m << p->lane_bits, many = MANY * SOFTMAX_DIRECT_THREADS, each = chunks < many * BLOCKS * (uint64_t)ctx->sms ? 1 : MANY;
+  uint64_t chunks = p->m << p->lane_bits, many = MANY * SOFTMAX_DIRECT_THREADS,
+           each = chunks < many * BLOCKS * (uint64_t)ctx->sms ? 1 : MANY;
   l->kernel = in == 4                  ? SOFTMAX_DIRECT_FP32
               : p->x_kind == KIND_FP16 ? SOFTMAX_DIRECT_FP16
                                        : SOFTMAX_DIRECT_BF16;
@@ -273,7 +276,7 @@ static bool rounds_plan(SoftmaxParams *p, int in, OpsLaunch *l) {
 // Short rows side by side, of those lengths that other kernels take longer for (kernels/softmax/README.md): as few lanes a row as have no more than BESIDE_MOST words each; of softmax fewer, and of its fp32 8 (README.md). A warp has as many
 // rows as fill its shared memory, where there are many, and then begin and end with a chunk; how many they are does not change results. alike: as in pick. False: they are not such.
 static bool beside_plan(const SolContext *ctx, SoftmaxParams *p, int in, bool alike, OpsLaunch *l) {
-  enum { BLOCKS = 4 }; // of an SM, at least, before a warp has more rows
+  enum { BLOCKS = 4 };                                    // of an SM, at least, before a warp has more rows
   enum { LANES = 3, MORE_LANES = 4, FEW = 8, SOME = 14 }; // powers of two; words of a lane
   const int most = p->loss ? BESIDE_MOST : in == 4 ? FEW : SOME;
   int64_t bytes = p->n * in, words = in == 4 ? p->n : p->n / 2 + 1, bits = 0;
@@ -358,12 +361,14 @@ static void variant_launch(SoftmaxParams *p, int in, int kernel, OpsLaunch *l) {
 }
 
 // Rows of 16-bit elements that become fp32, by single elements in registers: the first of those from a boundary of 128 bytes on. False: they are not such, or too long.
-static bool widen_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, bool alike, OpsLaunch *l) {
+static bool widen_plan(SolContext *ctx, const OpsDef *def, SoftmaxParams *p, int in, int out, bool alike,
+                       OpsLaunch *l) {
   enum { BEFORE = 128 / 4 - 1, EACH = 8, LONG = 4096 }; // whole chunks, aligned: from so many elements on
   if (alike && p->n < LONG) return false;
   for (int i = 0; i < SOFTMAX_KERNELS && !p->loss && in < out; i++) {
     const Variant *v = &variants[i];
-    if (v->in != OF_WIDEN || v->threads * v->chunks * EACH < p->n + BEFORE || !ops_has_kernel(ctx, def, i)) continue;
+    if (v->in != OF_WIDEN || v->threads * v->chunks * EACH < p->n + BEFORE || !ops_has_kernel(ctx, def, i))
+      continue;
     variant_launch(p, in, i, l);
     return true;
   }
