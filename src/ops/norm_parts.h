@@ -38,12 +38,12 @@ int32_t norm_rows_ahead(const NormParams *p, int64_t row_bytes, int kernel);
 // Vectors on 16 bytes, of the input's type, and one input: rows in shared memory are then read and written by chunks.
 bool norm_has_plain_vectors(const NormPlan *a);
 
+// Aligned rows of layernorm in the shared memory of a block or a cluster: it always plans the launch.
+void norm_plan_layer(NormPlan *a);
 // Each plans the launch, or returns false: rows are too short or too long for it, or not such.
 bool norm_plan_short(NormPlan *a);
-void norm_plan_layer(
-    NormPlan *a); // aligned rows of layernorm in the shared memory of a block or a cluster: always
 bool norm_plan_rows(NormPlan *a);      // 16-bit rows of layernorm, several to a block one after another
-bool norm_plan_shifted(NormPlan *a);   // the same, that start anywhere; input and output alike
+bool norm_plan_shifted(NormPlan *a);   // long ones that start anywhere, held so; input and output alike
 bool norm_plan_clustered(NormPlan *a); // in the shared memory of a cluster; input and output of one type
 bool norm_plan_spread(NormPlan *a);    // any in the shared memory of a cluster
 bool norm_plan_relay(NormPlan *a);     // any that are read twice, the second time out of L2; not in place
