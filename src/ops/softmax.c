@@ -22,10 +22,10 @@ const uint32_t softmax_shared[SOFTMAX_KERNELS] = {
 };
 
 enum { OF_WIDEN = 1 };
+// in: bytes of an element of x, 0: not by this rule, OF_WIDEN: by widen_plan; chunks 0: any number; apart: x and y may be aligned differently.
 typedef struct Variant {
-  int in, threads, chunks, rows,
-      cluster; // chunks 0: any number; in 0: not by this rule; OF_WIDEN: by widen_plan
-  bool apart;  // x and y may be aligned differently
+  int in, threads, chunks, rows, cluster;
+  bool apart;
 } Variant;
 static const Variant variants[SOFTMAX_KERNELS] = {
 #define ROW(id, name, shared, ...) {__VA_ARGS__},
