@@ -1,15 +1,16 @@
 // The rule about trees in shared memory, on made-up kernels of 1056 blocks of 256 threads: what is one, and what only has barriers too.
 #include "rules_rig.h"
 
-enum { BLOCKS = 1056, THREADS = 256, LEVELS = 8 };
+// TURNS: wavefronts of an access, as of values of 16 bytes, so that it is not starting the blocks that binds.
+enum { BLOCKS = 1056, THREADS = 256, LEVELS = 8, TURNS = 4 };
 
 static AuditInst *add_step(Rig *rig, SolEmuKind kind, uint64_t executions, uint64_t lanes) {
   AuditInst *in = add_shared(rig, kind, "st.shared.f32 [%r1], %f1;", 1, 4, 4);
   in->counts = (SolEmuCounts){.executions = executions,
                               .lanes = lanes,
                               .shared_requests = executions,
-                              .wavefronts = executions,
-                              .wavefronts_ideal = executions};
+                              .wavefronts = TURNS * executions,
+                              .wavefronts_ideal = TURNS * executions};
   return in;
 }
 
