@@ -4,8 +4,8 @@
 #ifndef SOL_KERNELS_SELECT_GROUPS_CUH
 #define SOL_KERNELS_SELECT_GROUPS_CUH
 
+#include "coarse.cuh"
 #include "weigh.cuh"
-#include "whole.cuh"
 
 // SELECT_GROUP columns of a row, or fewer at its end: in chunks and edges (span.cuh), NaN where a lane has none.
 template <int kind> struct Piece {
@@ -56,6 +56,19 @@ template <int kind> INLINE float piece_top(const Piece<kind> &p) {
 #pragma unroll
   for (int u = 0; u < p.chunks; u++) word = larger_word<kind, 0>(word, chunk_word<kind>(p.v[u]));
   return lanes_top(word_top<kind>(word));
+}
+
+template <int kind> INLINE uint32_t only_equal(uint32_t word, float top) { // 0 where an element is equal, elsewhere -infinity
+  if (kind == KIND_FP32) return __uint_as_float(word) == top ? 0 : span_lowest(kind);
+#if __CUDA_ARCH__ >= 900 // few registers: this is rare, and in the way of what is not
+  uint32_t equal, with = twice(narrow_one(top, kind));
+  if (kind == KIND_FP16) asm("set.eq.u32.f16x2 %0, %1, %2;" : "=r"(equal) : "r"(word), "r"(with));
+  else asm("set.eq.u32.bf16x2 %0, %1, %2;" : "=r"(equal) : "r"(word), "r"(with));
+  return span_lowest(kind) & ~equal;
+#else
+  float2 two = widen2(word, kind);
+  return (two.x == top ? 0 : span_lowest(kind) & 0xffff) | (two.y == top ? 0 : span_lowest(kind) & 0xffff0000u);
+#endif
 }
 
 // The scale of a group with that largest element. Where that is infinite, or very large, only those equal to it have any weight: they become

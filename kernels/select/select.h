@@ -17,8 +17,6 @@ enum { BINNED_THREADS = 128, BINNED_NARROW = 8192, BINNED_WIDE = 4096 };
 // The most chunks of a lane in the kernels of short rows; of 16-bit elements that are neither cut nor weighed; of those that are weighed with a top_p SHORT_LESS. In kernels for rows of fewer, which take fewer registers:
 // SHORT_FEW (SHORT_LESS of 16 bits) and SHORT_SOME. Rounds of 16 bits that are summed at a time. Threads of a block.
 enum { SHORT_ROUNDS = 9, SHORT_MANY = 12, SHORT_FEW = 5, SHORT_LESS = 6, SHORT_SOME = 8, SHORT_TURN = 3, SHORT_THREADS = 128 };
-// 16-bit rows in registers (whole.cuh): chunks of a lane, how many of them are worked on at a time, threads of a block, blocks of an SM.
-enum { WHOLE_LEVELS = 4, WHOLE_ROUNDS = 1 << WHOLE_LEVELS, WHOLE_TURN = 4, WHOLE_THREADS = 128, WHOLE_BLOCKS = 5 };
 // Rows of a few elements, one a thread: the most chunks, and bytes after a block's last row that are read with it.
 enum { SERIAL_CHUNKS = 4, SERIAL_BEYOND = 32 };
 

@@ -10,8 +10,7 @@
 #include "ops/narrow.h"
 #include "ops/select.h"
 
-enum { DRAW = 0, SHORT = 5, WEIGH = 26, GROUPS = 30, KEPT = 36, SERIAL = 39, WHOLE = 51 }; // of the kernels
-enum { WHOLE_FEWEST = 1, WHOLE_KERNELS = 5 }; // lanes of the first of them, a power of two
+enum { DRAW = 0, SHORT = 5, WEIGH = 26, GROUPS = 30, KEPT = 36, SERIAL = 39 }; // of the kernels
 // Of those of short rows, for each type.
 enum { FEW, SOME, MANY, CUT, WEIGHTS, CLOSE_FEW, CLOSE_MANY, SHORTS };
 #define SHORT_NAMES(kind)                                                                                    \
@@ -20,17 +19,13 @@ enum { FEW, SOME, MANY, CUT, WEIGHTS, CLOSE_FEW, CLOSE_MANY, SHORTS };
       "sol_short_" #kind "_close_many"
 #define SERIAL_NAMES(kind)                                                                                   \
   "sol_serial_" #kind "_1", "sol_serial_" #kind "_2", "sol_serial_" #kind "_3", "sol_serial_" #kind "_4"
-#define WHOLE_NAMES(kind)                                                                                    \
-  "sol_whole_" #kind "_1", "sol_whole_" #kind "_2", "sol_whole_" #kind "_3", "sol_whole_" #kind "_4",        \
-      "sol_whole_" #kind "_5"
 static const char *const kernel_names[] = {
     "sol_draw_2_32_32",      "sol_draw_4_64_32",      "sol_draw_2_32_256",    "sol_draw_2_64_256",
     "sol_draw_4_64_256",     SHORT_NAMES(FP32),       SHORT_NAMES(FP16),      SHORT_NAMES(BF16),
     "sol_weigh_2_warp",      "sol_weigh_4_warp",      "sol_weigh_2_block",    "sol_weigh_4_block",
     "sol_groups_FP32_warp",  "sol_groups_FP16_warp",  "sol_groups_BF16_warp", "sol_groups_FP32_block",
     "sol_groups_FP16_block", "sol_groups_BF16_block", "sol_few_FP32",         "sol_few_FP16",
-    "sol_few_BF16",          SERIAL_NAMES(FP32),      SERIAL_NAMES(FP16),     SERIAL_NAMES(BF16),
-    WHOLE_NAMES(FP16),       WHOLE_NAMES(BF16)};
+    "sol_few_BF16",          SERIAL_NAMES(FP32),      SERIAL_NAMES(FP16),     SERIAL_NAMES(BF16)};
 static const uint32_t shared_bytes[SOL_COUNT(kernel_names)] = {
     LIST_SHARED / 2,      LIST_SHARED / 2,      LIST_SHARED,
     LIST_SHARED,          LIST_SHARED,          [WEIGH] = WEIGH_SHARED / 4 * 5,
@@ -299,23 +294,6 @@ static bool short_plan(SampleParams *p, int in, bool kept, OpsLaunch *l) {
   return true;
 }
 
-// Rows of 16-bit elements that are drawn from by hulls, and are too long for the fewest lanes with fewer chunks each: as few as hold them in registers. False: they are shorter or
-// longer.
-static bool whole_plan(SampleParams *p, int in, OpsLaunch *l) {
-  enum { LANE_BITS = 5 };
-  bool aligned = (((uintptr_t)p->x | (uintptr_t)p->x_stride) & 15) == 0;
-  int64_t chunks = ops_ceil_div(p->n * in + (aligned ? 0 : 16 - in), 16);
-  if (in == 4 || p->k || p->share || p->n > SELECT_WHOLE ||
-      chunks <= (int64_t)SHORT_MANY << (WHOLE_FEWEST - 1))
-    return false;
-  p->lane_bits = WHOLE_FEWEST;
-  while (chunks > (int64_t)WHOLE_ROUNDS << p->lane_bits) p->lane_bits++;
-  p->rounds = (int32_t)ops_ceil_div(chunks, 1 << p->lane_bits);
-  l->block = WHOLE_THREADS, l->cluster = 1;
-  ops_grid(l->grid, (uint64_t)ops_ceil_div((int64_t)p->m, WHOLE_THREADS >> p->lane_bits), 1);
-  return true;
-}
-
 // Whether rows that have a thread each are so close to each other that their sectors are all there is: then they come by way of shared memory.
 static bool close_plan(SampleParams *p, int in, OpsLaunch *l) {
   enum { SECTOR = 32, LANES = 32, CHUNK = 16, BANKS = 8 }; // BANKS: chunks that are in different ones
@@ -386,8 +364,6 @@ static SolStatus launch(SolContext *ctx, const void *args, SolStream stream) {
     l.kernel = KEPT + kind;
   } else if (serial_plan(ctx, &p, in, &l)) {
     l.kernel = SERIAL + SERIAL_CHUNKS * kind + p.rounds - 1;
-  } else if (whole_plan(&p, in, &l)) {
-    l.kernel = WHOLE + WHOLE_KERNELS * (kind - 1) + p.lane_bits - WHOLE_FEWEST;
   } else if ((!p.k || is_refused(a)) && short_plan(&p, in, false, &l)) {
     bool few = p.rounds <= (in == 4 ? SHORT_FEW : SHORT_LESS), some = p.rounds <= SHORT_SOME;
     l.kernel = SHORT + SHORTS * kind;
